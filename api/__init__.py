@@ -1,0 +1,1 @@
+"""Use cases (`api.services`) and the doors that translate to them."""

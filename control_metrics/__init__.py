@@ -1,0 +1,1 @@
+"""PAI-Bench-C: how well a generated clip follows its control signals."""

@@ -1,0 +1,22 @@
+"""What metrics are made of: features that are computed once and shared, meters that count, and two doors.
+
+The doors drive the meters: arrays in memory (`arrays`) and groups of videos (`planner`).
+"""
+
+from gen_eval.features.arrays import measure_pair, measure_set, measure_single
+from gen_eval.features.metric import FRAMES, Array, Chunk, Coverage, Feature, Measure, Meter, Metric, StreamInfo
+
+__all__ = [
+    "FRAMES",
+    "Array",
+    "Chunk",
+    "Coverage",
+    "Feature",
+    "Measure",
+    "Meter",
+    "Metric",
+    "StreamInfo",
+    "measure_pair",
+    "measure_set",
+    "measure_single",
+]

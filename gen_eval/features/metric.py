@@ -1,0 +1,195 @@
+"""The shape of a metric: facts about it, the features it needs, a meter that counts, and a decision.
+
+A metric is written in three steps so that counts come first and ratios last:
+
+1. ``features`` names what is computed once per member and shared (frames in a view, a blurred frame, an edge map).
+2. ``meter`` returns an object that is fed chunk by chunk and keeps counts. Memory must not grow with the length of the
+   clip beyond a few numbers a frame.
+3. ``decide`` turns counts into a :class:`gen_eval.records.MetricResult`. Protocols that share the ``measure`` section
+   share one measurement, and differ here only.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gen_eval.records import Flag, MetricResult
+
+Array: TypeAlias = NDArray[Any]
+Measure: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A function from a chunk of frames to something with one entry a frame, computed once and shared.
+
+    Two features are the same when name, parameters and source are equal; ``compute`` must depend on nothing else.
+
+    Attributes:
+        name: what it is, unique for the function.
+        parameters: keyword arguments of ``compute``, as sorted pairs.
+        source: the feature it is made from; ``None`` for the frames themselves.
+        compute: takes an array ``(n, H, W, 3)`` uint8 RGB (or the source's output) and returns an array or a tuple of
+            arrays whose first axis is n.
+    """
+
+    name: str
+    compute: Callable[..., Any] = field(compare=False, repr=False)
+    parameters: tuple[tuple[str, Any], ...] = ()
+    source: Feature | None = None
+
+    def __call__(self, chunk: Any) -> Any:
+        """Apply ``compute`` with the parameters of this feature."""
+        return self.compute(chunk, **dict(self.parameters))
+
+
+def _same(chunk: Any) -> Any:
+    return chunk
+
+
+FRAMES = Feature("frames", _same)
+
+
+@dataclass(frozen=True)
+class StreamInfo:
+    """What is known about a stream before its first chunk.
+
+    Attributes:
+        height: pixels of a frame as the metric sees it.
+        width: likewise.
+        fps: average frame rate, ``None`` when unknown.
+        prompt: the sample's text, for metrics that read it.
+    """
+
+    height: int
+    width: int
+    fps: float | None = None
+    prompt: str | None = None
+
+
+Chunk: TypeAlias = Mapping[Feature, Any]
+"""Feature -> its values for the frames of one chunk (arrays are valid until the next chunk)."""
+
+
+class Meter(Protocol):
+    """Counts of one metric for one member; ``update`` is called once a chunk, in order of time.
+
+    What ``update`` is given depends on the metric's ``inputs``: one chunk (single), the chunks of the generated and of
+    the reference clip (pair), or a list with the chunk of each member (set). All hold the same number of frames.
+    """
+
+    def update(self, *chunks: Any) -> Sequence[float] | None:
+        """Take in the next frames; may return one number a frame (larger is better) to pick the worst frame by."""
+
+    def counts(self) -> Any:
+        """What was counted so far; the argument of ``Metric.decide``."""
+
+
+Inputs: TypeAlias = Literal["single", "pair", "set"]
+
+
+class Metric(ABC):
+    """A metric; its facts are class attributes, found by reading the first lines of its module.
+
+    Attributes:
+        name: fixed public name, also the name of its entry point.
+        version: raised whenever a value changes for equal input and parameters.
+        track: ``quality`` or ``control``; which ``score`` command runs it.
+        inputs: ``single`` (one clip), ``pair`` (clip and reference clip), ``set`` (all clips of a group together).
+        signal: what its streams hold: ``frames``, ``depth`` (maps given beside the clip) or ``masks``.
+        uses_condition_image: whether features of the condition image are handed to ``meter``.
+        unit: unit of the value, ``ratio`` when it has none.
+        bounds: least and largest value, ``None`` where there is no bound.
+        higher_is_better: direction; decides whether ``mean_missing_as_zero`` is shown.
+        source: where the definition comes from.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    track: ClassVar[Literal["quality", "control"]]
+    inputs: ClassVar[Inputs]
+    signal: ClassVar[Literal["frames", "depth", "masks"]] = "frames"
+    uses_condition_image: ClassVar[bool] = False
+    unit: ClassVar[str] = "ratio"
+    bounds: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
+    higher_is_better: ClassVar[bool] = True
+    source: ClassVar[str]
+
+    def member_features(self, measure: Measure) -> tuple[Feature, ...]:
+        """Features of each generated clip that ``update`` will find in its chunk."""
+        return (FRAMES,)
+
+    def reference_features(self, measure: Measure) -> tuple[Feature, ...]:
+        """Features of the reference clip; computed once for all members of the group."""
+        return self.member_features(measure) if self.inputs == "pair" else ()
+
+    def image_features(self, measure: Measure) -> tuple[Feature, ...]:
+        """Features of the condition image (a chunk of one frame), for metrics with ``uses_condition_image``."""
+        return ()
+
+    @abstractmethod
+    def meter(
+        self, measure: Measure, member: StreamInfo | Sequence[StreamInfo], *, image: Chunk | None = None
+    ) -> Meter:
+        """A fresh meter; ``member`` is a list of all members for ``set`` metrics.
+
+        Raises:
+            ItemError: the clip cannot be measured (``too_small``, ``size_mismatch``).
+        """
+
+    @abstractmethod
+    def decide(self, counts: Any, decide: Mapping[str, Any]) -> MetricResult:
+        """The result for ``counts`` under the ``decide`` section of a protocol."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How two paired clips met.
+
+    Attributes:
+        common: frames that were compared.
+        member: frames of the generated clip (after the preset's limit).
+        reference: frames of the reference clip (after the preset's limit).
+        resized: whether generated frames were brought to the reference's size.
+        fps: rates of generated and reference clip, where known.
+    """
+
+    common: int
+    member: int
+    reference: int
+    resized: bool = False
+    fps: tuple[float | None, float | None] = (None, None)
+
+    @property
+    def covered(self) -> float:
+        """Share of the reference clip's frames that were compared, 0..1."""
+        return self.common / self.reference if self.reference else 0.0
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """``short_clip``, ``long_clip``, ``resized`` and ``fps_mismatch`` (rates more than 1 % apart)."""
+        own, other = self.fps
+        mismatch = own is not None and other is not None and abs(own - other) > 0.01 * other
+        found = {
+            Flag.SHORT_CLIP: self.member < self.reference,
+            Flag.LONG_CLIP: self.member > self.reference,
+            Flag.RESIZED: self.resized,
+            Flag.FPS_MISMATCH: mismatch,
+        }
+        return tuple(flag for flag, present in found.items() if present)
+
+    def annotate(self, result: MetricResult) -> MetricResult:
+        """``result`` with these flags, and ``covered`` and the frame counts in its detail."""
+        frames = {"member": self.member, "reference": self.reference, "compared": self.common}
+        return result.with_flags(*self.flags).with_detail(covered=self.covered, frames=frames)
+
+
+def frame_values(values: Sequence[float]) -> NDArray[np.float64]:
+    """Per-frame numbers as a curve."""
+    return np.asarray(values, dtype=np.float64)

@@ -1,0 +1,133 @@
+"""Finding and reading the shipped YAML files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import gen_eval
+from gen_eval.protocols.model import Preset, Protocol
+from gen_eval.records import InputError, Reason
+
+_SECTIONS = ("measure", "decide", "reasons", "aggregate")
+
+
+def _config_roots() -> list[Path]:
+    package = Path(gen_eval.__file__).parent
+    shipped = package / "configs"  # in the wheel
+    roots = [shipped if shipped.is_dir() else package.parent / "configs"]  # else a checkout
+    own = os.environ.get("GEN_EVAL_CONFIGS")
+    return [Path(own), *roots] if own else roots
+
+
+def config_path(kind: str, name: str) -> Path:
+    """The YAML file ``name`` (with or without ending) of one kind of configuration; a path that exists wins.
+
+    Raises:
+        InputError: there is no such file; the message lists what there is.
+    """
+    if Path(name).suffix in {".yaml", ".yml"} and Path(name).is_file():
+        return Path(name)
+    candidates = [root / kind / f"{name.removesuffix('.yaml')}.yaml" for root in _config_roots()]
+    for candidate in candidates:
+        if candidate.is_file():
+            return candidate
+    known = sorted({path.stem for root in _config_roots() for path in (root / kind).glob("*.yaml")})
+    raise InputError(
+        f"no {kind} file named {name!r}; there are {', '.join(known) or 'none'} (or give a path to a .yaml)"
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        raise InputError(f"{path} cannot be read as YAML: {error}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path} must hold a mapping, not {type(content).__name__}")
+    return content
+
+
+@lru_cache(maxsize=1)
+def _protocol_table() -> dict[str, dict[str, Any]]:
+    """Metric -> protocol name -> sections as written; a file found earlier wins, metric by metric."""
+    table: dict[str, dict[str, Any]] = {}
+    for root in _config_roots():
+        for path in sorted((root / "protocols").glob("*.yaml")):
+            for metric, protocols in _read(path).items():
+                table.setdefault(metric, protocols)
+    return table
+
+
+def protocol_names(metric: str) -> list[str]:
+    """The protocols that a metric has, in the order of its file.
+
+    Raises:
+        InputError: no protocol file knows the metric.
+    """
+    return list(_entries(metric))
+
+
+def _entries(metric: str) -> dict[str, Any]:
+    table = _protocol_table()
+    if metric not in table:
+        raise InputError(f"no protocol is written down for the metric {metric!r}; there are {', '.join(sorted(table))}")
+    return table[metric]
+
+
+def load_protocol(metric: str, name: str) -> Protocol:
+    """The parameters of ``metric`` under the protocol ``name``.
+
+    Raises:
+        InputError: the metric has no protocol of that name, or the file is malformed.
+    """
+    sections = _resolve(metric, name, seen=())
+    for reason in sections["reasons"].values():
+        if reason not in set(Reason):
+            raise InputError(f"protocol {name!r} of {metric} uses the unknown reason {reason!r}")
+    return Protocol(name=name, metric=metric, **sections)
+
+
+def _resolve(metric: str, name: str, seen: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    entries = _entries(metric)
+    if name not in entries:
+        raise InputError(f"{metric} has no protocol {name!r}; it has {', '.join(entries)}")
+    if name in seen:
+        raise InputError(f"the protocols of {metric} build on each other in a circle: {' -> '.join((*seen, name))}")
+    entry: Mapping[str, Any] = entries[name] or {}
+    if unknown := set(entry) - {*_SECTIONS, "base"}:
+        raise InputError(f"protocol {name!r} of {metric} has unknown sections {sorted(unknown)}; known: {_SECTIONS}")
+    base = _resolve(metric, entry["base"], (*seen, name)) if "base" in entry else {}
+    return {section: {**base.get(section, {}), **(entry.get(section) or {})} for section in _SECTIONS}
+
+
+@lru_cache(maxsize=1)
+def _presets() -> dict[str, Preset]:
+    table: dict[str, Preset] = {}
+    for root in _config_roots():
+        for path in sorted((root / "presets").glob("*.yaml")):
+            for name, values in _read(path).items():
+                table.setdefault(name, Preset(name=name, **(values or {})))
+    return table
+
+
+def preset_names() -> list[str]:
+    """The presets that exist."""
+    return sorted(_presets())
+
+
+def load_preset(name: str) -> Preset:
+    """The preset ``name``.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    presets = _presets()
+    if name not in presets:
+        raise InputError(f"no preset {name!r}; there are {', '.join(sorted(presets))}")
+    return presets[name]

@@ -1,0 +1,27 @@
+"""Settings of this machine: from the environment (``GEN_EVAL_…``), never part of a score's identity."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Read from environment variables named ``GEN_EVAL_`` plus the field name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix="GEN_EVAL_", extra="ignore")
+
+    workers: int = Field(0, ge=0, description="processes that score groups; 0 takes one for each core")
+    threads: int = Field(1, ge=1, description="threads that one process may use for arithmetic")
+    chunk: int = Field(16, ge=1, description="frames of each member that are held at a time")
+    decode_timeout: float = Field(30.0, gt=0, description="seconds that a decoder may take for its next frames")
+    max_pixels: int = Field(67_108_864, gt=0, description="largest frame (width x height) that is decoded")
+    attempts: int = Field(2, ge=1, description="tries of a group within a run before its failure is recorded")
+
+
+@lru_cache(maxsize=1)
+def settings() -> Settings:
+    """The settings of this process, read once."""
+    return Settings()
