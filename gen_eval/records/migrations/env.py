@@ -1,0 +1,9 @@
+"""How Alembic runs these migrations: on the connection that it is handed."""
+
+from alembic import context
+
+from gen_eval.records.tables import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+with context.begin_transaction():
+    context.run_migrations()

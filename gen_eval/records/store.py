@@ -1,0 +1,186 @@
+"""The results store: rows of runs in SQLite or PostgreSQL, written so that writing twice is writing once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import Engine, create_engine, delete, event, func, inspect, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from gen_eval.records.errors import InputError
+from gen_eval.records.model import Score
+from gen_eval.records.reasons import Flag, Reason, Status
+from gen_eval.records.tables import runs, scores
+
+SCHEMA_REVISION = "0001"
+_BATCH = 500
+
+
+def _engine(url: str) -> Engine:
+    """An engine for ``url``; ``postgresql://`` is taken as psycopg 3."""
+    try:
+        parsed = make_url(url)
+        if parsed.drivername in {"postgresql", "postgres"}:
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        engine = create_engine(parsed)
+    except (SQLAlchemyError, ImportError) as error:
+        raise InputError(
+            f"the store {_shown(url)} cannot be opened: {error}; see `pip install gen-eval[postgres]`"
+        ) from None
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+    elif engine.dialect.name != "postgresql":
+        raise InputError(f"the store must be sqlite:///… or postgresql://…, not {engine.dialect.name}")
+    return engine
+
+
+def _shown(url: str) -> str:
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except SQLAlchemyError:
+        return "(not a URL)"
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA busy_timeout = 30000")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA synchronous = NORMAL")
+    cursor.close()
+
+
+class Store:
+    """Runs and their rows.
+
+    Use as a context manager, or call :meth:`close`. Every method that writes is one transaction.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Open the store at ``url``, creating or migrating its tables when needed.
+
+        Raises:
+            InputError: the address is malformed or the database does not answer.
+        """
+        self._engine = _engine(url)
+        try:
+            self._migrate()
+        except SQLAlchemyError as error:
+            self._engine.dispose()
+            raise InputError(f"the store {_shown(url)} cannot be used: {error}") from error
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """The SQLite store in the file ``path``."""
+        return cls(f"sqlite:///{path}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self._engine.dispose()
+
+    def _migrate(self) -> None:
+        with self._engine.connect() as connection:
+            if inspect(connection).has_table("alembic_version"):
+                found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+                if found == SCHEMA_REVISION:
+                    return
+        from gen_eval.records.migrations import upgrade
+
+        upgrade(self._engine)
+
+    # --- runs -------------------------------------------------------------------------------------------------
+
+    def add_run(self, run: str, manifest: str) -> None:
+        """Record that ``run`` exists; does nothing when it does."""
+        with self._engine.begin() as connection:
+            statement = self._insert(runs).values(id=run, manifest=manifest).on_conflict_do_nothing()
+            connection.execute(statement)
+
+    def manifest(self, run: str) -> str | None:
+        """The manifest (canonical JSON) of ``run``, ``None`` when the store does not know it."""
+        with self._engine.connect() as connection:
+            return connection.execute(select(runs.c.manifest).where(runs.c.id == run)).scalar()
+
+    def remove_run(self, run: str) -> None:
+        """Forget ``run`` and all its rows."""
+        with self._engine.begin() as connection:
+            connection.execute(delete(scores).where(scores.c.run == run))
+            connection.execute(delete(runs).where(runs.c.id == run))
+
+    # --- rows -------------------------------------------------------------------------------------------------
+
+    def write(self, run: str, rows: Iterable[Score]) -> None:
+        """Write ``rows`` in one transaction; a row with the same key is replaced."""
+        records = [{"run": run, **_to_record(row)} for row in rows]
+        if not records:
+            return
+        statement = self._insert(scores)
+        keys = [column.name for column in scores.primary_key]
+        changed = {column.name: statement.excluded[column.name] for column in scores.c if column.name not in keys}
+        statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
+        with self._engine.begin() as connection:
+            for start in range(0, len(records), _BATCH):
+                connection.execute(statement, records[start : start + _BATCH])
+
+    def rows(self, run: str) -> Iterator[Score]:
+        """All rows of ``run`` in key order, a batch in memory at a time."""
+        order = [scores.c[name] for name in ("model", "sample", "member", "metric", "protocol")]
+        # PostgreSQL sorts text by the database's locale; key order is by code point everywhere
+        if self._engine.dialect.name == "postgresql":
+            order = [column.collate("C") for column in order]
+        statement = select(scores).where(scores.c.run == run).order_by(*order)
+        with self._engine.connect() as connection:
+            streamed = connection.execution_options(yield_per=_BATCH).execute(statement)
+            for record in streamed.mappings():
+                yield _from_record(dict(record))
+
+    def count(self, run: str) -> int:
+        """Number of rows of ``run``."""
+        with self._engine.connect() as connection:
+            return int(connection.execute(select(func.count()).where(scores.c.run == run)).scalar() or 0)
+
+    def _insert(self, table: Any) -> Any:
+        # on_conflict belongs to the dialects; both spell it alike
+        return sqlite.insert(table) if self._engine.dialect.name == "sqlite" else postgresql.insert(table)
+
+
+def _to_record(row: Score) -> dict[str, Any]:
+    return {
+        "model": row.model,
+        "sample": row.sample,
+        "member": row.member,
+        "metric": row.metric,
+        "protocol": row.protocol,
+        "value": row.value,
+        "status": str(row.status),
+        "reason": None if row.reason is None else str(row.reason),
+        "flags": [str(flag) for flag in row.flags],
+        "values": dict(row.values),
+        "detail": dict(row.detail),
+        "version": row.version,
+        "parameters": row.parameters,
+        "weights": row.weights,
+        "inputs": row.inputs,
+        "curve": row.curve,
+        "frames": dict(row.frames),
+    }
+
+
+def _from_record(record: dict[str, Any]) -> Score:
+    record.pop("run")
+    record["status"] = Status(record["status"])
+    record["reason"] = None if record["reason"] is None else Reason(record["reason"])
+    record["flags"] = tuple(Flag(flag) for flag in record["flags"])
+    return Score(**record)
+
+
+__all__ = ["SCHEMA_REVISION", "Store"]
