@@ -66,6 +66,8 @@ class Generation:
         sha256: digest of the file's bytes, ``None`` without a file.
         depth: depth maps of this clip that were given beside it.
         masks: segmentation file of this clip that was given beside it.
+        problem: why this generation cannot be scored, known before any decoding.
+        detail: what explains the problem.
     """
 
     sample: str
@@ -74,6 +76,8 @@ class Generation:
     sha256: str | None = None
     depth: Path | None = None
     masks: Path | None = None
+    problem: Reason | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

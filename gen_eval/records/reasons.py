@@ -128,6 +128,9 @@ class Rejection(StrEnum):
     """Why a line or a file was listed and not used; such things have no row."""
 
     UNKNOWN_VIDEO = "unknown_video"
+    LINE_NOT_JSON = "line_not_json"
+    MALFORMED_RECORD = "malformed_record"
+    DUPLICATE_ID = "duplicate_id"
     NO_TRUTH = "no_truth"
     DUPLICATE_REPLY = "duplicate_reply"
     UNKNOWN_SAMPLE = "unknown_sample"

@@ -133,7 +133,7 @@ class Store:
 
     def rows(self, run: str) -> Iterator[Score]:
         """All rows of ``run`` in key order, a batch in memory at a time."""
-        order = [scores.c[name] for name in ("model", "sample", "member", "metric", "protocol")]
+        order: list[Any] = [scores.c[name] for name in ("model", "sample", "member", "metric", "protocol")]
         # PostgreSQL sorts text by the database's locale; key order is by code point everywhere
         if self._engine.dialect.name == "postgresql":
             order = [column.collate("C") for column in order]

@@ -1,0 +1,221 @@
+"""The folder layouts of PAI-Bench-G and PAI-Bench-C, and plain folders."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gen_eval.data.benchmark import Benchmark, Rejected, domain_of_id
+from gen_eval.data.naming import list_videos, split_name
+from gen_eval.data.samples_file import beside, load_samples_file
+from gen_eval.records import InputError, Rejection, Sample
+
+_CONTROL_FOLDERS = {"edge": "canny", "blur": "blur", "depth": "depth_vids", "seg": "sam2_vids"}
+_VARIANTS = 5
+_PROMPT_FILES = "*_full_info.json"
+
+
+def detect_layout(data: Path) -> str:
+    """Which layout ``data`` has: ``pai-c``, ``pai-g``, ``samples-file`` or ``references``.
+
+    Raises:
+        InputError: it is none of them; the message says what each would need.
+    """
+    if data.is_file() and data.name.endswith((".jsonl", ".jsonl.gz")):
+        return "samples-file"
+    if data.is_dir():
+        if (data / "videos").is_dir() and (data / "captions").is_dir():
+            return "pai-c"
+        if any(data.glob(_PROMPT_FILES)):
+            return "pai-g"
+        if (data / "samples.jsonl").is_file():
+            return "samples-file"
+        if list_videos(data):
+            return "references"
+    raise InputError(
+        f"{data} is no benchmark data that is known here. Expected a folder with videos/ and captions/ (PAI-Bench-C), "
+        "one with a *_full_info.json (PAI-Bench-G), one with a samples.jsonl, one with reference videos, or a .jsonl file"
+    )
+
+
+def load_benchmark(
+    data: Path | None, *, videos: Path, track: str, layout: str | None = None, media: Path | None = None
+) -> Benchmark:
+    """The benchmark in ``data``, or the one that the names of the generated videos imply.
+
+    Args:
+        data: folder or sample file; ``None`` when there is nothing but generated videos.
+        videos: folder of the generated videos.
+        track: ``quality`` or ``control``; where one folder serves both, the track decides.
+        layout: take it as this layout instead of detecting it.
+        media: folder that the paths of a sample file are relative to, instead of the file's own.
+
+    Raises:
+        InputError: the data cannot be used as a whole.
+    """
+    if data is None:
+        return _videos_only(videos)
+    if layout is None:
+        layout = (
+            "pai-g" if track == "quality" and data.is_dir() and any(data.glob(_PROMPT_FILES)) else detect_layout(data)
+        )
+    loaders = {"pai-c": _load_pai_c, "pai-g": _load_pai_g, "references": _load_references}
+    if layout == "samples-file":
+        return load_samples_file(data / "samples.jsonl" if data.is_dir() else data, media=media)
+    if layout not in loaders:
+        raise InputError(f"unknown layout {layout!r}; expected {', '.join([*loaders, 'samples-file'])}")
+    return loaders[layout](data)
+
+
+def bare_member(track: str) -> str:
+    """Member of a video that is named by the id alone: the original caption, or the seed ``default``."""
+    return "0" if track == "control" else "default"
+
+
+def _videos_only(videos: Path) -> Benchmark:
+    readings = (split_name(path.stem, None, bare_member="") for path in list_videos(videos))
+    ids = sorted({reading[0] for reading in readings if reading is not None})
+    samples = tuple(Sample(id=name, domain=domain_of_id(name)) for name in ids)
+    return Benchmark("videos-only", videos, samples, has_domains=False)
+
+
+def _load_references(root: Path) -> Benchmark:
+    files = list_videos(root)
+    twice = [stem for stem, count in Counter(path.stem for path in files).items() if count > 1]
+    if twice:
+        raise InputError(f"{root} holds more than one reference video named {twice[0]}; keep one of each name")
+    samples = tuple(
+        Sample(id=path.stem, domain=domain_of_id(path.stem), reference=path, **signals_of(root, path.stem)._asdict())
+        for path in sorted(files, key=lambda path: path.stem)
+    )
+    return Benchmark("references", root, samples, has_domains=False)
+
+
+class Signals(NamedTuple):
+    """Maps that were given beside a clip."""
+
+    depth: Path | None
+    masks: Path | None
+
+
+def signals_of(root: Path, stem: str) -> Signals:
+    """Depth maps and segmentation of the clip ``stem``, where they lie in the public layout under ``root``."""
+    depth = root / "depth_npzs" / f"{stem}.npz"
+    masks = (
+        root / "masks" / f"{stem}.masks.json",
+        root / "sam2_pkls" / f"{stem}.pkl",
+        root / "segmentation" / f"{stem}.pkl",
+    )
+    return Signals(
+        depth if depth.is_file() else None,
+        next((path for path in masks if path.is_file()), None),
+    )
+
+
+# --- PAI-Bench-C ---------------------------------------------------------------------------------------------------
+
+
+def _load_pai_c(root: Path) -> Benchmark:
+    rejected: list[Rejected] = []
+    domains = _metadata_domains(root / "metadata.csv", rejected)
+    ids = sorted({path.stem for path in list_videos(root / "videos")} | {*domains})
+    return Benchmark(
+        "pai-c", root, tuple(_pai_c_sample(root, name, domains, rejected) for name in ids), tuple(rejected)
+    )
+
+
+def _pai_c_sample(root: Path, name: str, domains: dict[str, str | None], rejected: list[Rejected]) -> Sample:
+    reference = root / "videos" / f"{name}.mp4"
+    captions = (_caption(root / "captions" / f"{name}{part}.json", rejected) for part in _caption_parts())
+    present = tuple(caption for caption in captions if caption is not None)
+    controls = {signal: root / folder / f"{name}.mp4" for signal, folder in _CONTROL_FOLDERS.items()}
+    return Sample(
+        id=name,
+        domain=domains.get(name),
+        prompt=present[0] if present else None,
+        captions=present,
+        reference=reference if reference.is_file() else None,
+        controls={signal: path for signal, path in controls.items() if path.is_file()},
+        **signals_of(root, name)._asdict(),
+    )
+
+
+def _caption_parts() -> tuple[str, ...]:
+    return ("", *(f"_caption{k}" for k in range(1, _VARIANTS + 1)))
+
+
+def _caption(path: Path, rejected: list[Rejected]) -> str | None:
+    if not path.is_file():
+        return None
+    content = _read_json(path)
+    if isinstance(content, dict) and len(content) == 1 and isinstance(caption := next(iter(content.values())), str):
+        return caption
+    expected = "a JSON object with exactly one entry whose value is the caption"
+    rejected.append(Rejected(path.name, Rejection.MALFORMED_RECORD, f"expected {expected}"))
+    return None
+
+
+def _metadata_domains(path: Path, rejected: list[Rejected]) -> dict[str, str | None]:
+    """Id -> domain from the index; the id column is ``id``, ``task_id`` or ``video_id``, a domain is optional."""
+    if not path.is_file():
+        return {}
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.DictReader(file)
+        column = next((name for name in ("id", "task_id", "video_id") if name in (reader.fieldnames or ())), None)
+        if column is None:
+            message = f"no column id, task_id or video_id among {reader.fieldnames}; the index is not used"
+            rejected.append(Rejected(path.name, Rejection.MALFORMED_RECORD, message))
+            return {}
+        return {row[column]: row.get("domain") or None for row in reader if row[column]}
+
+
+# --- PAI-Bench-G ---------------------------------------------------------------------------------------------------
+
+
+def _load_pai_g(root: Path) -> Benchmark:
+    files = sorted(root.glob(_PROMPT_FILES))
+    if len(files) != 1:
+        found = ", ".join(path.name for path in files) or "none"
+        raise InputError(f"{root} must hold exactly one prompt file {_PROMPT_FILES}; found {found}")
+    content = _read_json(files[0])
+    if not isinstance(content, list):
+        raise InputError(f"{files[0]} must be a JSON list of objects with video_id and prompt_en")
+    samples: dict[str, Sample] = {}
+    rejected: list[Rejected] = []
+    for number, entry in enumerate(content):
+        where = f"{files[0].name} entry {number}"
+        sample = _pai_g_sample(root, entry, where, rejected)
+        if sample is None:
+            continue
+        if sample.id in samples:
+            rejected.append(
+                Rejected(where, Rejection.DUPLICATE_ID, f"video_id {sample.id!r} came before; the first is kept")
+            )
+        else:
+            samples[sample.id] = sample
+    return Benchmark("pai-g", root, tuple(samples[name] for name in sorted(samples)), tuple(rejected))
+
+
+def _pai_g_sample(root: Path, entry: Any, where: str, rejected: list[Rejected]) -> Sample | None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("video_id"), str) or not entry["video_id"]:
+        rejected.append(Rejected(where, Rejection.MALFORMED_RECORD, "expected an object with a text video_id"))
+        return None
+    name, prompt, image = entry["video_id"], entry.get("prompt_en"), entry.get("image_name")
+    picture = beside(root / "condition_image", image) if isinstance(image, str) else None
+    return Sample(
+        id=name,
+        domain=domain_of_id(name),
+        prompt=prompt if isinstance(prompt, str) else None,
+        condition_image=picture,
+        extra={key: value for key, value in entry.items() if key not in {"video_id", "prompt_en", "image_name"}},
+    )
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as JSON: {error}") from error
