@@ -15,9 +15,10 @@ class Settings(BaseSettings):
 
     workers: int = Field(0, ge=0, description="processes that score groups; 0 takes one for each core")
     threads: int = Field(1, ge=1, description="threads that one process may use for arithmetic")
-    chunk: int = Field(16, ge=1, description="frames of each member that are held at a time")
+    chunk: int = Field(8, ge=1, description="frames of each member that are held at a time")
     decode_timeout: float = Field(30.0, gt=0, description="seconds that a decoder may take for its next frames")
     max_pixels: int = Field(67_108_864, gt=0, description="largest frame (width x height) that is decoded")
+    store: str | None = Field(None, description="database URL for rows, when they are not kept in the run folder")
     attempts: int = Field(2, ge=1, description="tries of a group within a run before its failure is recorded")
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gen_eval.features.alignment import check_aspect, resize_frames
-from gen_eval.features.metric import Coverage, Feature, Metric, StreamInfo
+from gen_eval.features.extraction import extract
+from gen_eval.features.metric import Coverage, Metric, StreamInfo
 from gen_eval.protocols import Protocol
 from gen_eval.records import ItemError, MetricResult
 
@@ -33,18 +34,6 @@ def check_clip(clip: Any, name: str) -> NDArray[np.uint8]:
     if 0 in clip.shape:
         raise ValueError(f"{name} has shape {clip.shape}: at least one frame and one pixel are needed")
     return clip
-
-
-def extract(features: Iterable[Feature], frames: Any) -> dict[Feature, Any]:
-    """The values of ``features`` for one chunk; sources are computed once."""
-    values: dict[Feature, Any] = {}
-
-    def value(feature: Feature) -> Any:
-        if feature not in values:
-            values[feature] = feature(frames if feature.source is None else value(feature.source))
-        return values[feature]
-
-    return {feature: value(feature) for feature in features}
 
 
 def measure_single(metric: Metric, clip: NDArray[np.uint8], protocol: Protocol) -> MetricResult:
@@ -81,7 +70,7 @@ def measure_pair(
         check_aspect(own, size, measure["aspect_tolerance"])
         meter = metric.meter(measure, StreamInfo(*size))
     except ItemError as error:
-        return coverage.annotate(_without_value(metric, protocol, error))
+        return _without_value(metric, protocol, error)
     for start in range(0, coverage.common, _CHUNK):
         part = slice(start, min(start + _CHUNK, coverage.common))
         aligned = resize_frames(prediction[part], size, measure["resize"])

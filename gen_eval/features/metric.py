@@ -14,6 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -142,6 +143,22 @@ class Metric(ABC):
         Raises:
             ItemError: the clip cannot be measured (``too_small``, ``size_mismatch``).
         """
+
+    def measure_files(
+        self, member: Path, reference: Path, measure: Measure, *, limit: int | None
+    ) -> tuple[Any, Coverage]:
+        """Counts of one generated clip from files given beside it, for metrics whose ``signal`` is not ``frames``.
+
+        Args:
+            member: depth maps or segmentation of the generated clip.
+            reference: those of the reference clip.
+            measure: section of the protocol.
+            limit: only the first frames are used.
+
+        Raises:
+            ItemError: a file cannot be read (``undecodable``), or the two cannot be compared.
+        """
+        raise NotImplementedError(f"{self.name} works on frames")
 
     @abstractmethod
     def decide(self, counts: Any, decide: Mapping[str, Any]) -> MetricResult:

@@ -151,6 +151,26 @@ class RunFolder:
         """Write rows in one transaction; writing a row twice is writing it once."""
         self.store.write(self.id, rows)
 
+    def become(self, manifest: Mapping[str, Any], rows: Iterable[Score]) -> str:
+        """Turn this folder into the run of ``manifest``, starting with ``rows``.
+
+        The new run is in the store before the manifest changes and the old one is removed after that.
+
+        Returns:
+            The id of the run that was here before.
+        """
+        before = self.id
+        asked = json.loads(canonical_json(dict(manifest)))
+        if (after := digest_of(asked)) == before:
+            return before
+        kept = list(rows)
+        self.store.add_run(after, canonical_json(asked))
+        self.store.write(after, kept)
+        write_atomic(self.path / "manifest.json", _pretty(asked))
+        self.store.remove_run(before)
+        self.manifest, self.id = asked, after
+        return before
+
     def log(self, event: str, **fields: Any) -> None:
         """Append one line to the log (volatile things only; never read by a report)."""
         line = json.dumps({"time": time.time(), "event": event, **fields}, default=str)

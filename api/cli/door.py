@@ -1,0 +1,85 @@
+"""What all commands share: expected problems become a message and an exit code; progress and tables are printed."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import typer
+
+from gen_eval.records.errors import EXIT_INTERRUPTED, GenEvalError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Arguments = ParamSpec("Arguments")
+
+
+def door(command: Callable[Arguments, int | None]) -> Callable[Arguments, None]:
+    """Turn expected problems of ``command`` into one line on standard error and their exit code."""
+
+    @functools.wraps(command)
+    def guarded(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        try:
+            code = command(*args, **kwargs) or 0
+        except GenEvalError as error:
+            note(f"error: {error}")
+            code = error.exit_code
+        except KeyboardInterrupt:
+            note("interrupted: what was finished is kept; the same command goes on from there")
+            code = EXIT_INTERRUPTED
+        raise typer.Exit(code)
+
+    return guarded
+
+
+def note(message: str) -> None:
+    """One line for people, on standard error."""
+    typer.echo(message, err=True)
+
+
+def print_json(document: Any) -> None:
+    """``document`` as the only thing on standard output."""
+    json.dump(document, sys.stdout, ensure_ascii=False, allow_nan=False, indent=1)
+    sys.stdout.write("\n")
+
+
+def console() -> Console:
+    """Standard output for tables."""
+    from rich.console import Console
+
+    # piped output keeps whole lines: a table cut to 80 columns is of no use to grep
+    width = None if sys.stdout.isatty() else 160
+    return Console(highlight=False, width=width)
+
+
+@contextmanager
+def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar with the time left, on standard error; yields the function that moves it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    if quiet:
+        yield lambda label, done, total: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=False) as bars:
+        tasks: dict[str, Any] = {}
+
+        def move(label: str, done: int, total: int) -> None:
+            if label not in tasks:
+                tasks[label] = bars.add_task(label, total=total)
+            bars.update(tasks[label], completed=done, total=total)
+
+        yield move

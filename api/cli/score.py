@@ -1,0 +1,167 @@
+"""`gen-eval score quality` and `gen-eval score control`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from api.cli import options
+from api.cli.door import console, door, note, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from api.services.preparation import ScoreRequest
+
+app = typer.Typer(no_args_is_help=True, help="Score a folder of generated videos.", rich_markup_mode=None)
+
+Model = Annotated[str | None, typer.Option(help="Label of the model; default: the name of the video folder.")]
+Metrics = Annotated[str | None, typer.Option(help="Metrics, comma-separated; default: all of the track.")]
+Protocol = Annotated[str, typer.Option(help="corrected, reference, or (control) reference-v2.")]
+Preset = Annotated[str | None, typer.Option(help="What the metrics are shown; default: the track's own.")]
+Seeds = Annotated[str | None, typer.Option(help="Seeds (captions) that every sample is expected to have.")]
+Domains = Annotated[str | None, typer.Option(help="Only samples of these domains.")]
+Signals = Annotated[Path | None, typer.Option(help="Folder with depth_npzs/ and masks/ of the generated clips.")]
+Shard = Annotated[str | None, typer.Option(help="Only every N-th sample, as i/N; join the runs with `gen-eval merge`.")]
+DryRun = Annotated[bool, typer.Option(help="Say what would be done, how long it may take and what would be skipped.")]
+Update = Annotated[bool, typer.Option(help="Take over unchanged rows of another run in --out.")]
+Layout = Annotated[str | None, typer.Option(help="Take --data as pai-g, pai-c, references or samples-file.")]
+Chunk = Annotated[int | None, typer.Option(min=1, help="Frames of each video that are held at a time.")]
+
+
+@app.command()
+@door
+def quality(
+    videos: options.Videos,
+    out: options.Out,
+    data: options.Data = None,
+    samples: options.Samples = None,
+    media: options.Media = None,
+    layout: Layout = None,
+    model: Model = None,
+    metrics: Metrics = None,
+    protocol: Protocol = "corrected",
+    preset: Preset = None,
+    seeds: Seeds = None,
+    domains: Domains = None,
+    limit: options.Limit = None,
+    workers: options.Workers = 0,
+    chunk: Chunk = None,
+    shard: Shard = None,
+    store: options.Store = None,
+    update: Update = False,
+    dry_run: DryRun = False,
+    json: options.Json = False,
+) -> int:
+    """PAI-Bench-G quality dimensions: no reference video is needed."""
+    return _score("quality", locals())
+
+
+@app.command()
+@door
+def control(
+    videos: options.Videos,
+    out: options.Out,
+    data: options.Data = None,
+    samples: options.Samples = None,
+    media: options.Media = None,
+    layout: Layout = None,
+    signals: Signals = None,
+    model: Model = None,
+    metrics: Metrics = None,
+    protocol: Protocol = "corrected",
+    preset: Preset = None,
+    seeds: Seeds = None,
+    domains: Domains = None,
+    limit: options.Limit = None,
+    workers: options.Workers = 0,
+    chunk: Chunk = None,
+    shard: Shard = None,
+    store: options.Store = None,
+    update: Update = False,
+    dry_run: DryRun = False,
+    json: options.Json = False,
+) -> int:
+    """PAI-Bench-C control fidelity: each clip against the reference video of its sample."""
+    return _score("control", locals())
+
+
+def _score(track: Literal["quality", "control"], given: dict[str, Any]) -> int:
+    from api.services.results import RunResults
+    from api.services.scoring import Execution, score
+    from gen_eval.execution import parse_shard
+
+    request = _request(track, given)
+    execution = Execution(
+        workers=given["workers"],
+        shard=None if given["shard"] is None else parse_shard(given["shard"]),
+        store=given["store"],
+        update=given["update"],
+    )
+    if given["dry_run"]:
+        return _dry_run(request, given["out"], execution, as_json=given["json"])
+    with progress_bar() as move:
+        worked = score(request, given["out"], execution, progress=move)
+    results = RunResults.read(given["out"], store=given["store"])
+    if execution.shard is None:
+        _write_report(given["out"], results)
+    if given["json"]:
+        print_json(results.to_json())
+    else:
+        _print(results, given["out"])
+    if not worked.scored:
+        note(f"nothing was left to do: all {worked.kept} samples were scored before")
+    return results.exit_code
+
+
+def _request(track: Literal["quality", "control"], given: dict[str, Any]) -> ScoreRequest:
+    from api.services.preparation import ScoreRequest
+    from gen_eval.records import InputError
+    from gen_eval.settings import settings
+
+    if given["data"] is not None and given["samples"] is not None:
+        raise InputError("give --data or --samples, not both")
+    return ScoreRequest(
+        track=track,
+        videos=given["videos"],
+        data=given["data"] or given["samples"],
+        media=given["media"],
+        layout="samples-file" if given["samples"] is not None else given["layout"],
+        signals=given.get("signals"),
+        model=given["model"],
+        metrics=options.names(given["metrics"]),
+        protocol=given["protocol"],
+        preset=given["preset"],
+        seeds=options.names(given["seeds"]),
+        domains=options.names(given["domains"]),
+        limit=given["limit"],
+        chunk=given["chunk"] or settings().chunk,
+    )
+
+
+def _write_report(out: Path, results: Any) -> None:
+    from api.services.reporting import write_report
+
+    write_report([results], out / "report.html")
+
+
+def _print(results: Any, out: Path) -> None:
+    from api.cli.tables import print_problems, print_summary
+
+    to = console()
+    print_summary(to, results)
+    print_problems(to, results)
+    if (out / "report.html").is_file():
+        to.print(f"report: {out / 'report.html'}")
+
+
+def _dry_run(request: ScoreRequest, out: Path, execution: Any, *, as_json: bool) -> int:
+    from api.cli.tables import print_forecast
+    from api.services.forecast import forecast
+
+    expected = forecast(request, out, execution)
+    if as_json:
+        print_json(expected.to_json())
+    else:
+        print_forecast(console(), expected)
+    return 0

@@ -1,0 +1,98 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from gen_eval.records import Status
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from api.services.forecast import Forecast
+    from api.services.results import RunResults
+    from gen_eval.stats import Aggregate
+
+_SHOWN_PROBLEMS = 20
+
+
+def number(value: float | None, unit: str) -> str:
+    """A value as people read it: ratios in percent, everything else with four figures."""
+    if value is None:
+        return "-"
+    return f"{100 * value:.2f} %" if unit == "ratio" else f"{value:.4g}"
+
+
+def interval(one: Aggregate) -> str:
+    """The interval of an aggregate."""
+    if one.lower is None or one.upper is None:
+        return "-"
+    return f"{number(one.lower, one.unit)} … {number(one.upper, one.unit)}"
+
+
+def print_summary(to: Console, results: RunResults) -> None:
+    """One line a metric and protocol."""
+    table = Table(title=f"{results.model}: run {results.run[:12]}", title_justify="left")
+    for column in ("metric", "protocol"):
+        table.add_column(column)
+    for column in ("value", "95 % interval", "n of N", "videos", "gaps as 0", "without a value"):
+        table.add_column(column, justify="right")
+    for metric, protocols in results.aggregate.items():
+        for protocol, one in protocols.items():
+            main = one.main
+            table.add_row(
+                metric,
+                protocol,
+                number(main.value, main.unit),
+                interval(main),
+                f"{main.n} of {main.N}",
+                f"{main.members.n} of {main.members.N}",
+                number(main.mean_missing_as_zero, main.unit),
+                ", ".join(f"{count} {reason}" for reason, count in one.reasons.items()) or "-",
+            )
+    to.print(table)
+
+
+def print_problems(to: Console, results: RunResults) -> None:
+    """What failed, was skipped or was left out, each kind once with its advice."""
+    kinds: Counter[tuple[str, str, str]] = Counter()
+    protocol = results.manifest["protocol"]
+    for row in results.rows:
+        if row.protocol == protocol and row.status in {Status.FAILED, Status.SKIPPED, Status.REFUSED}:
+            where = f"{row.sample}, {row.member}" if row.status is not Status.SKIPPED else row.metric
+            kinds[f"{row.status}: {row.reason}", where, str(row.detail.get("message", ""))] += 1
+    for (what, where, message), _count in list(kinds.items())[:_SHOWN_PROBLEMS]:
+        to.print(f"{what} ({where}): {message}", soft_wrap=True, markup=False)
+    if len(kinds) > _SHOWN_PROBLEMS:
+        to.print(f"… and {len(kinds) - _SHOWN_PROBLEMS} more; all are in the report")
+    _print_list(to, "belongs to no sample, not scored", results.manifest["unknown_videos"])
+    _print_list(to, "not asked for, not scored", results.manifest["not_asked_videos"])
+    for entry in results.manifest["rejected"]:
+        to.print(f"not used: {entry['where']} ({entry['reason']}): {entry['message']}", soft_wrap=True, markup=False)
+
+
+def _print_list(to: Console, what: str, files: list[Any]) -> None:
+    if files:
+        more = f" and {len(files) - 5} more" if len(files) > 5 else ""
+        to.print(f"{what}: {', '.join(files[:5])}{more}", soft_wrap=True, markup=False)
+
+
+def print_forecast(to: Console, expected: Forecast) -> None:
+    """What a run would do."""
+    table = Table(title="dry run: nothing was scored or written", title_justify="left")
+    for column in ("metric", "protocols", "to be scored", "will have no value", "why"):
+        table.add_column(column)
+    for line in expected.metrics:
+        why = "; ".join(f"{count} {reason}" for reason, count in line.without.items()) or "-"
+        table.add_row(line.metric, ", ".join(line.protocols), str(line.videos), str(sum(line.without.values())), why)
+    to.print(table)
+    to.print(f"samples: {expected.samples} ({expected.settled} scored before), videos: {expected.videos}")
+    if expected.unknown:
+        to.print(f"files that belong to no sample: {len(expected.unknown)}")
+    if expected.seconds is None:
+        to.print("time: nothing to measure on")
+    else:
+        to.print(f"time: about {expected.seconds:.0f} s with {expected.workers} processes ({expected.basis})")

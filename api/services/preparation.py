@@ -1,0 +1,282 @@
+"""From what was asked to what will be done: samples, groups, metrics, protocols, and the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import gen_eval
+from gen_eval.data import Benchmark, load_benchmark, match_videos
+from gen_eval.features.metric import Metric
+from gen_eval.features.plan import Measurement, Plan, companions
+from gen_eval.features.planner import SET_MEMBER
+from gen_eval.media import decoder_name, sha256_file
+from gen_eval.protocols import Protocol, load_preset, load_protocol, protocol_names
+from gen_eval.records import Generation, Group, InputError, digest_of
+from gen_eval.records.run import MANIFEST_FORMAT
+from gen_eval.registry import load, names
+
+Track = Literal["quality", "control"]
+Key = tuple[str, str, str, str, str]
+
+_PRESET_OF = {"quality": "all-frames", "control": "121-frames"}
+_PACKAGES = ("numpy", "opencv-python-headless", "scipy", "pycocotools")
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """What is to be scored, and how. Only ``workers``, ``threads``, ``attempts`` and ``shard`` do not move a score.
+
+    Attributes:
+        track: ``quality`` or ``control``.
+        videos: folder of the generated videos.
+        data: benchmark folder or sample file; ``None`` when the videos are all there is.
+        media: folder that the paths of a sample file are relative to.
+        layout: take ``data`` as this layout.
+        signals: folder with depth maps and segmentation of the generated clips.
+        model: label; the folder's name by default.
+        metrics: names; all of the track by default.
+        protocol: the protocol that was asked for.
+        preset: what the metrics are shown; the track's own by default.
+        seeds: members that every sample is expected to have.
+        domains: only samples of these.
+        limit: only the first samples.
+        chunk: frames of each member that are held at a time.
+    """
+
+    track: Track
+    videos: Path
+    data: Path | None = None
+    media: Path | None = None
+    layout: str | None = None
+    signals: Path | None = None
+    model: str | None = None
+    metrics: tuple[str, ...] | None = None
+    protocol: str = "corrected"
+    preset: str | None = None
+    seeds: tuple[str, ...] | None = None
+    domains: tuple[str, ...] | None = None
+    limit: int | None = None
+    chunk: int = 8
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that a run needs, before anything is decoded.
+
+    Attributes:
+        benchmark: the samples that take part.
+        groups: one a sample, with the digests of all files.
+        plan: measurements of every group.
+        manifest: what was asked; its digest is the run's id.
+    """
+
+    benchmark: Benchmark
+    groups: tuple[Group, ...]
+    plan: Plan
+    manifest: Mapping[str, Any]
+
+    @cached_property
+    def _sample_entries(self) -> dict[str, Mapping[str, Any]]:
+        return {entry["id"]: entry for entry in self.manifest["samples"]}
+
+    @cached_property
+    def _common(self) -> dict[str, Any]:
+        return {name: self.manifest[name] for name in ("preset", "environment", "chunk")}
+
+    def expected(self, group: Group) -> Iterable[tuple[Key, Measurement, Protocol]]:
+        """Every row that ``group`` will have, in no particular order."""
+        for measurement in self.plan.measurements:
+            members = [SET_MEMBER] if measurement.metric.inputs == "set" else [one.member for one in group.members]
+            for protocol in measurement.protocols:
+                for member in members:
+                    key = (group.model, group.sample.id, member, measurement.metric.name, protocol.name)
+                    yield key, measurement, protocol
+
+    def inputs_digest(self, key: Key, measurement: Measurement, protocol: Protocol) -> str:
+        """Digest of all that the row ``key`` is computed from: files, parameters, metric version, environment."""
+        entry = self._sample_entries[key[1]]
+        members = entry["members"]
+        metric = measurement.metric
+        used: dict[str, Any] = {
+            "metric": metric.name,
+            "version": metric.version,
+            "parameters": protocol.digest,
+            "members": members if metric.inputs == "set" else [one for one in members if one["id"] == key[2]],
+            **self._common,
+        }
+        if metric.inputs == "pair":
+            used["reference"] = [entry.get(name) for name in ("reference", "depth", "masks")]
+        else:
+            used["prompt"] = entry["prompt"]
+        if metric.uses_condition_image:
+            used["condition_image"] = entry.get("condition_image")
+        return digest_of(used)
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with a label, how many are done, and how many there are."""
+
+
+def silent(_label: str, _done: int, _total: int) -> None:
+    """Progress that nobody watches."""
+
+
+def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
+    """Find samples, videos, metrics and protocols, digest every file, and write the manifest down.
+
+    Raises:
+        InputError: something that was named does not exist or does not fit together.
+    """
+    whole = load_benchmark(
+        request.data, videos=request.videos, track=request.track, layout=request.layout, media=request.media
+    )
+    benchmark = whole.restricted(domains=request.domains, limit=request.limit)
+    if not benchmark.samples:
+        raise InputError(f"there is nothing to score: {request.data or request.videos} holds no sample and no video")
+    model = request.model or request.videos.resolve().name
+    matched = match_videos(
+        benchmark,
+        request.videos,
+        model=model,
+        track=request.track,
+        seeds=request.seeds,
+        signals=request.signals,
+        known_ids=whole.by_id,
+    )
+    plan = make_plan(request)
+    digests = _Digests(progress, total=sum(len(group.members) + 1 for group in matched.groups))
+    entries = [_sample_entry(group, digests, request, benchmark.root) for group in matched.groups]
+    manifest = {
+        "format": MANIFEST_FORMAT,
+        "gen_eval": gen_eval.__version__,
+        "track": request.track,
+        "model": model,
+        "layout": benchmark.layout,
+        "metrics": _metric_entries(plan),
+        "protocol": request.protocol,
+        "preset": {"name": plan.preset.name, "limit": plan.preset.limit},
+        "chunk": plan.chunk,
+        "environment": environment(),
+        "seeds": None if request.seeds is None else sorted(request.seeds),
+        "domains": None if request.domains is None else sorted(request.domains),
+        "limit": request.limit,
+        "samples": entries,
+        "unknown_videos": list(matched.unknown),
+        "not_asked_videos": list(matched.not_asked),
+        "rejected": [{"where": one.where, "reason": one.reason, "message": one.message} for one in benchmark.rejected],
+    }
+    return Prepared(benchmark, matched.groups, plan, manifest)
+
+
+def make_plan(request: ScoreRequest) -> Plan:
+    """Metrics of the request under the protocol that was asked for, and under those that come for nothing."""
+    chosen = [load_metric(name) for name in request.metrics] if request.metrics else track_metrics(request.track)
+    for metric in chosen:
+        if metric.track != request.track:
+            raise InputError(f"{metric.name} belongs to `gen-eval score {metric.track}`, not to {request.track}")
+    with_protocols = [(metric, _protocols_of(metric, request.protocol)) for metric in chosen]
+    return Plan.of(with_protocols, load_preset(request.preset or _PRESET_OF[request.track]), request.chunk)
+
+
+def _protocols_of(metric: Metric, name: str) -> list[Protocol]:
+    asked = load_protocol(metric.name, name)
+    others = [load_protocol(metric.name, other) for other in protocol_names(metric.name) if other != name]
+    return [asked, *companions(others, asked)]
+
+
+def load_metric(name: str) -> Metric:
+    """The metric ``name``.
+
+    Raises:
+        InputError: there is none, or what the entry point names is no metric.
+    """
+    metric = load("gen_eval.metrics", name)
+    if not isinstance(metric, Metric):
+        raise InputError(f"the entry point {name!r} must name a gen_eval.features.Metric, not {type(metric).__name__}")
+    return metric
+
+
+def track_metrics(track: str) -> list[Metric]:
+    """All metrics of ``track``, by name."""
+    return [metric for metric in map(load_metric, names("gen_eval.metrics")) if metric.track == track]
+
+
+def environment() -> dict[str, str]:
+    """Versions of everything outside this project that moves a score."""
+    return {"decoder": decoder_name(), **{package: version(package) for package in _PACKAGES}}
+
+
+def _metric_entries(plan: Plan) -> dict[str, Any]:
+    entries: dict[str, Any] = {}
+    for measurement in plan.measurements:
+        metric = measurement.metric
+        entry = entries.setdefault(metric.name, {"version": metric.version, "protocols": {}})
+        entry["protocols"].update({protocol.name: protocol.digest for protocol in measurement.protocols})
+    return entries
+
+
+class _Digests:
+    """SHA-256 of files, each read once, with progress."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+        self._known: dict[Path, str | None] = {}
+
+    def of(self, path: Path | None) -> str | None:
+        """Digest of ``path``; ``None`` when there is no such file or it cannot be read."""
+        if path is None:
+            return None
+        if path not in self._known:
+            try:
+                self._known[path] = sha256_file(path)
+            except OSError:
+                self._known[path] = None
+        return self._known[path]
+
+    def step(self) -> None:
+        """One more file is done."""
+        self._done += 1
+        self._progress("reading files", min(self._done, self._total), self._total)
+
+
+def _sample_entry(group: Group, digests: _Digests, request: ScoreRequest, root: Path) -> dict[str, Any]:
+    sample = group.sample
+    entry = {
+        "id": sample.id,
+        "domain": sample.domain,
+        "prompt": None if sample.prompt is None else digest_of(sample.prompt),
+        **{name: _file_entry(getattr(sample, name), root, digests) for name in _sample_files(request.track)},
+        "members": [_member_entry(member, request, digests) for member in group.members],
+    }
+    digests.step()
+    return entry
+
+
+def _sample_files(track: str) -> Sequence[str]:
+    return ("reference", "depth", "masks") if track == "control" else ("condition_image",)
+
+
+def _file_entry(path: Path | None, root: Path, digests: _Digests) -> dict[str, Any] | None:
+    return None if path is None else {"path": _relative(path, root), "sha256": digests.of(path)}
+
+
+def _member_entry(member: Generation, request: ScoreRequest, digests: _Digests) -> dict[str, Any]:
+    digests.step()
+    entry: dict[str, Any] = {
+        "id": member.member,
+        "path": None if member.path is None else member.path.name,
+        "sha256": digests.of(member.path),
+        "problem": member.problem,
+    }
+    if request.track == "control":
+        entry |= {"depth": digests.of(member.depth), "masks": digests.of(member.masks)}
+    return entry
+
+
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name

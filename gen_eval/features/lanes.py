@@ -1,0 +1,100 @@
+"""A lane: one meter, the features that feed it, the worst frame seen, and what went wrong."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gen_eval.features.arrays import finish
+from gen_eval.features.metric import Coverage, Meter
+from gen_eval.features.plan import Measurement
+from gen_eval.protocols import Protocol
+from gen_eval.records import ItemError, MetricResult, Reason
+
+Encode = Callable[[Any], bytes]
+
+
+def guarded(log: list[str]) -> Callable[[Callable[[], Any]], ItemError | None]:
+    """A runner that turns whatever goes wrong in a metric into an :class:`ItemError`.
+
+    Surprises keep their traceback in ``log``; they are told apart from expected problems by ``internal_error``.
+    """
+
+    def run(step: Callable[[], Any]) -> ItemError | None:
+        try:
+            step()
+        except ItemError as error:
+            return error
+        except MemoryError:
+            return ItemError(Reason.OUT_OF_MEMORY, "memory ran out while counting; use smaller frames or chunks")
+        except Exception as error:
+            log.append(traceback.format_exc())
+            return ItemError(
+                Reason.INTERNAL_ERROR,
+                f"{type(error).__name__}: {error}; the traceback is in run.log.jsonl",
+                {"exception": type(error).__name__},
+            )
+        return None
+
+    return run
+
+
+class Lane:
+    """One measurement of one member (or of all members together)."""
+
+    def __init__(self, meter: Meter | None, error: ItemError | None = None) -> None:
+        self.meter = meter
+        self.error = error
+        self._worst = math.inf
+        self.worst_frame: int | None = None
+        self.pictures: dict[str, bytes] = {}
+        self._seen = 0
+
+    @property
+    def live(self) -> bool:
+        """Whether it still takes chunks."""
+        return self.error is None and self.meter is not None
+
+    def fail(self, error: ItemError) -> None:
+        """Stop with ``error``; the first one stays."""
+        self.error = self.error or error
+
+    def update(self, chunks: Sequence[Any], frames: Sequence[Any], encode: Encode) -> None:
+        """Feed the meter and keep a picture of the worst frame so far.
+
+        Args:
+            chunks: arguments of the meter's ``update``.
+            frames: frames of the generated clip, and of the reference clip for a pair.
+            encode: makes a picture of a frame.
+        """
+        assert self.meter is not None
+        values = self.meter.update(*chunks)
+        if values is not None:
+            finite = [(value, index) for index, value in enumerate(values) if math.isfinite(value)]
+            if finite and min(finite)[0] < self._worst:
+                self._worst, index = min(finite)
+                self.worst_frame = self._seen + index
+                self.pictures = {
+                    role: encode(clip[index]) for role, clip in zip(("worst", "worst_reference"), frames, strict=False)
+                }
+        self._seen += len(frames[0])
+
+    def result(self, measurement: Measurement, protocol: Protocol, coverage: Coverage | None) -> MetricResult:
+        """What ``protocol`` makes of the counts, or of the error."""
+        if self.error is not None:
+            result = MetricResult.without_value(
+                measurement.metric.name,
+                protocol.reason(self.error.reason),
+                self.error.message,
+                detail=self.error.detail,
+                protocol=protocol.name,
+            )
+        else:
+            assert self.meter is not None
+            result = finish(measurement.metric, self.meter.counts(), protocol)
+            result = result if coverage is None else coverage.annotate(result)
+        if self.worst_frame is not None:
+            result = result.with_detail(worst_frame=self.worst_frame)
+        return result
