@@ -1,4 +1,4 @@
-"""The command line: it reads arguments, calls `api.services`, and prints. Nothing heavy is imported until a command runs."""
+"""The command line: reads arguments, calls `api.services`, prints; nothing heavy is imported before a command runs."""
 
 from api.cli.app import app, main
 

@@ -61,7 +61,14 @@ def console() -> Console:
 def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     """A progress bar with the time left, on standard error; yields the function that moves it."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     if quiet:
         yield lambda label, done, total: None

@@ -7,13 +7,19 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output and nothing else there.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on standard output and nothing else there.")
+]
 Store = Annotated[
     str | None,
-    typer.Option(envvar="GEN_EVAL_STORE", help="Database URL of the rows (postgresql://…); default: in the run folder."),
+    typer.Option(
+        envvar="GEN_EVAL_STORE", help="Database URL of the rows (postgresql://…); default: in the run folder."
+    ),
 ]
 Out = Annotated[Path, typer.Option(help="Folder of the run; made when absent, continued when it holds the same run.")]
-Videos = Annotated[Path, typer.Option(help="Folder of generated videos, named {id}__{seed}.mp4 or {id}_caption{k}.mp4.")]
+Videos = Annotated[
+    Path, typer.Option(help="Folder of generated videos, named {id}__{seed}.mp4 or {id}_caption{k}.mp4.")
+]
 Data = Annotated[Path | None, typer.Option(help="Benchmark folder: PAI-Bench layout, or a folder of reference videos.")]
 Samples = Annotated[Path | None, typer.Option(help="Samples as JSON lines, in place of --data.")]
 Media = Annotated[Path | None, typer.Option(help="Folder that media paths of --samples are relative to.")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import time
@@ -15,7 +16,7 @@ from api.services.preparation import Prepared, Progress, ScoreRequest, prepare, 
 from api.services.recording import record, record_lost
 from gen_eval.execution import Lost, run_groups, shard_of
 from gen_eval.features.planner import GroupOutcome, score_group
-from gen_eval.records import Group, Score
+from gen_eval.records import Group, Score, canonical_json
 from gen_eval.records.run import RunFolder
 from gen_eval.settings import settings
 
@@ -157,12 +158,15 @@ def take_over(out: Path, prepared: Prepared, store: str | None) -> int:
         return len(kept)
 
 
-def plan_only(request: ScoreRequest, out: Path, execution: Execution | None = None) -> tuple[Prepared, list[Group]]:
-    """What :func:`score` would do, without doing or writing anything: the preparation and the groups to be scored."""
+def plan_only(
+    request: ScoreRequest, out: Path, execution: Execution | None = None
+) -> tuple[Prepared, list[Group], list[Group]]:
+    """What :func:`score` would do, without writing anything: the preparation, the groups to be scored, all groups."""
     how = execution or Execution()
     prepared = prepare(request)
     mine = shard_of(prepared.groups, how.shard)
     if not (out / "manifest.json").is_file():
-        return prepared, mine
+        return prepared, mine, mine
     with RunFolder(out, store=how.store) as run:
-        return prepared, pending(run, prepared, mine) if run.manifest == prepared.manifest else mine
+        same = run.manifest == json.loads(canonical_json(dict(prepared.manifest)))
+        return prepared, pending(run, prepared, mine) if same else mine, mine

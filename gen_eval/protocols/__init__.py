@@ -14,7 +14,23 @@ A file ``protocols/<track>.yaml`` maps metric -> protocol name -> four sections:
 ``base: NAME`` takes over another protocol of the same metric and lists the changes only.
 """
 
-from gen_eval.protocols.loading import config_path, load_preset, load_protocol, preset_names, protocol_names
+from gen_eval.protocols.loading import (
+    config_names,
+    config_path,
+    load_preset,
+    load_protocol,
+    preset_names,
+    protocol_names,
+)
 from gen_eval.protocols.model import Preset, Protocol
 
-__all__ = ["Preset", "Protocol", "config_path", "load_preset", "load_protocol", "preset_names", "protocol_names"]
+__all__ = [
+    "Preset",
+    "Protocol",
+    "config_names",
+    "config_path",
+    "load_preset",
+    "load_protocol",
+    "preset_names",
+    "protocol_names",
+]

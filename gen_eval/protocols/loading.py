@@ -131,3 +131,8 @@ def load_preset(name: str) -> Preset:
     if name not in presets:
         raise InputError(f"no preset {name!r}; there are {', '.join(sorted(presets))}")
     return presets[name]
+
+
+def config_names(kind: str) -> list[str]:
+    """The names of one kind of configuration (``benchmarks``, ``generators``, …)."""
+    return sorted({path.stem for root in _config_roots() for path in (root / kind).glob("*.yaml")})

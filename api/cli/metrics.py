@@ -1,0 +1,64 @@
+"""`gen-eval metrics`: what can be measured."""
+
+from __future__ import annotations
+
+import typer
+
+from api.cli import options
+from api.cli.door import console, door, print_json
+
+app = typer.Typer(
+    no_args_is_help=True, help="What can be measured, and what each metric must see.", rich_markup_mode=None
+)
+
+
+@app.command("list")
+@door
+def list_metrics(json: options.Json = False) -> int:
+    """All metrics with unit, direction, range, inputs and protocols."""
+    from api.services.catalogue import metric_catalogue
+
+    catalogue = metric_catalogue()
+    if json:
+        print_json({"metrics": catalogue})
+        return 0
+    from rich.table import Table
+
+    table = Table()
+    for column in ("metric", "track", "unit", "better", "range", "looks at", "protocols", "source"):
+        table.add_column(column)
+    for entry in catalogue:
+        low, high = entry["bounds"]
+        spoken = f"{'-∞' if low is None else low} … {'∞' if high is None else high}"
+        better = "higher" if entry["higher_is_better"] else "lower"
+        looks = f"{entry['inputs']} of {entry['signal']}"
+        protocols = ", ".join(entry["protocols"])
+        table.add_row(entry["name"], entry["track"], entry["unit"], better, spoken, looks, protocols, entry["source"])
+    console().print(table)
+    return 0
+
+
+@app.command()
+@door
+def audit(json: options.Json = False) -> int:
+    """Break built-in scenes in known ways and check that each metric sees what it must see."""
+    from api.services.audit import audit_metrics
+
+    lines = audit_metrics()
+    wrong = [line for line in lines if not line["as_expected"]]
+    if json:
+        print_json({"audit": lines, "wrong": len(wrong)})
+        return 1 if wrong else 0
+    from rich.table import Table
+
+    table = Table()
+    for column in ("flaw", "metric", "clean", "broken", "expected", "seen"):
+        table.add_column(column)
+    for line in lines:
+        mark = line["seen"] if line["as_expected"] else f"{line['seen']} (!)"
+        table.add_row(
+            line["flaw"], line["metric"], f"{line['clean']:.4f}", f"{line['broken']:.4f}", line["expected"], mark
+        )
+    console().print(table)
+    console().print(f"{len(lines) - len(wrong)} of {len(lines)} as expected")
+    return 1 if wrong else 0

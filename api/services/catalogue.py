@@ -1,0 +1,41 @@
+"""What exists: metrics with their facts, benchmarks with their sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from api.services.preparation import load_metric
+from gen_eval.protocols import config_names, config_path, load_protocol, protocol_names
+from gen_eval.registry import names
+
+
+def metric_catalogue() -> list[dict[str, Any]]:
+    """All metrics, by name."""
+    return [_metric_entry(name) for name in names("gen_eval.metrics")]
+
+
+def _metric_entry(name: str) -> dict[str, Any]:
+    metric = load_metric(name)
+    return {
+        "name": metric.name,
+        "track": metric.track,
+        "version": metric.version,
+        "unit": metric.unit,
+        "bounds": list(metric.bounds),
+        "higher_is_better": metric.higher_is_better,
+        "inputs": metric.inputs,
+        "signal": metric.signal,
+        "protocols": {each: load_protocol(name, each).digest for each in protocol_names(name)},
+        "source": metric.source,
+    }
+
+
+def benchmark_catalogue() -> list[dict[str, Any]]:
+    """Known benchmarks: what they hold, where they are published, under which terms."""
+    return [
+        {"name": name, **yaml.safe_load(Path(config_path("benchmarks", name)).read_text(encoding="utf-8"))}
+        for name in config_names("benchmarks")
+    ]

@@ -1,0 +1,151 @@
+"""What a run would do: what is there, what will be left out and why, and about how long it will take."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from api.services.preparation import Prepared, ScoreRequest
+from api.services.scoring import Execution, plan_only
+from gen_eval.execution.local import limit_threads
+from gen_eval.features.metric import Metric
+from gen_eval.features.planner import score_group
+from gen_eval.media import probe
+from gen_eval.protocols import Preset
+from gen_eval.records import Generation, Group, ItemError, Reason
+from gen_eval.settings import settings
+
+_TRIAL_FRAMES = 4
+_PROBED = 20
+
+
+@dataclass(frozen=True)
+class MetricForecast:
+    """One metric: videos that it would be computed for, and those that it has no value for, by reason."""
+
+    metric: str
+    protocols: tuple[str, ...]
+    videos: int
+    without: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """A dry run.
+
+    Attributes:
+        samples: samples of the run (or shard).
+        settled: samples whose rows are there already.
+        videos: videos of the samples that are left.
+        metrics: what would be done, metric by metric.
+        unknown: files that belong to no sample.
+        workers: processes.
+        seconds: rough estimate of the time, ``None`` when there was nothing to measure on.
+        basis: what the estimate was made from.
+    """
+
+    samples: int
+    settled: int
+    videos: int
+    metrics: tuple[MetricForecast, ...]
+    unknown: tuple[str, ...]
+    workers: int
+    seconds: float | None
+    basis: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As one JSON document."""
+        return {"dry_run": True, **asdict(self)}
+
+
+def forecast(request: ScoreRequest, out: Path, execution: Execution | None = None) -> Forecast:
+    """Look at everything that a run would look at, and measure a few frames; nothing is written.
+
+    Raises:
+        InputError: the request is bad.
+    """
+    how = execution or Execution()
+    prepared, todo, mine = plan_only(request, out, how)
+    seconds, basis = _estimate(prepared, todo, how.processes)
+    return Forecast(
+        samples=len(mine),
+        settled=len(mine) - len(todo),
+        videos=sum(member.path is not None for group in todo for member in group.members),
+        metrics=tuple(_metrics(prepared, todo)),
+        unknown=tuple(prepared.manifest["unknown_videos"]),
+        workers=how.processes,
+        seconds=seconds,
+        basis=basis,
+    )
+
+
+def _metrics(prepared: Prepared, todo: list[Group]) -> list[MetricForecast]:
+    protocols: dict[str, list[str]] = {}
+    metrics: dict[str, Metric] = {}
+    for measurement in prepared.plan.measurements:
+        metrics[measurement.metric.name] = measurement.metric
+        protocols.setdefault(measurement.metric.name, []).extend(one.name for one in measurement.protocols)
+    lines = []
+    for name, metric in sorted(metrics.items()):
+        found = [_obstacle(metric, group, member) for group in todo for member in group.members]
+        without = Counter(str(reason) for reason in found if reason is not None)
+        lines.append(MetricForecast(name, tuple(protocols[name]), found.count(None), dict(sorted(without.items()))))
+    return lines
+
+
+def _obstacle(metric: Metric, group: Group, member: Generation) -> Reason | None:
+    """Why ``metric`` will have no value for ``member``, as far as the file names tell."""
+    sample = group.sample
+    other = {"frames": sample.reference, "depth": sample.depth, "masks": sample.masks}[metric.signal]
+    own = {"frames": member.path, "depth": member.depth, "masks": member.masks}[metric.signal]
+    if member.problem is not None:
+        return member.problem
+    if metric.inputs == "pair" and (other is None or not other.is_file()):
+        return Reason.MISSING_GROUND_TRUTH
+    if own is None:
+        return Reason.MISSING_WEIGHTS
+    if metric.uses_condition_image and (sample.condition_image is None or not sample.condition_image.is_file()):
+        return Reason.MISSING_CONDITION_IMAGE
+    return None
+
+
+def _estimate(prepared: Prepared, todo: list[Group], workers: int) -> tuple[float | None, str]:
+    """Seconds, from the first frames of one group and the length of a few videos."""
+    present = [group for group in todo if any(member.path is not None for member in group.members)]
+    lengths = [_length(member, prepared.plan.preset) for group in present[:_PROBED] for member in group.members[:1]]
+    known = [length for length in lengths if length]
+    if not known:
+        return None, ""
+    members = sum(len(group.members) for group in present)
+    for group in present[:_PROBED]:
+        trial = replace(group, members=tuple(one for one in group.members if one.path is not None)[:1])
+        if (per_frame := _seconds_per_frame(prepared, trial)) is not None:
+            mean = sum(known) / len(known)
+            seconds = per_frame * mean * members / min(workers, max(1, len(present)))
+            return seconds, f"{_TRIAL_FRAMES} frames of one video measured, {mean:.0f} frames a video"
+    return None, ""
+
+
+def _seconds_per_frame(prepared: Prepared, group: Group) -> float | None:
+    limit_threads(settings().threads)
+    plan = replace(prepared.plan, preset=Preset("trial", _TRIAL_FRAMES))
+    started = time.monotonic()
+    outcome = score_group(group, plan)
+    worked = any(one.result.value is not None for one in outcome.outcomes)
+    return (time.monotonic() - started) / _TRIAL_FRAMES if worked else None
+
+
+def _length(member: Generation, preset: Preset) -> int | None:
+    if member.path is None:
+        return None
+    try:
+        info = probe(member.path)
+    except ItemError:
+        return None
+    if info.declared_frames is None:
+        return None
+    return info.declared_frames if preset.limit is None else min(info.declared_frames, preset.limit)

@@ -1,0 +1,76 @@
+"""Looking at benchmark data before it is used."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from api.services.preparation import Progress, silent
+from gen_eval.data import Benchmark, detect_layout, load_benchmark
+from gen_eval.media import probe, read_image
+from gen_eval.records import ItemError, Sample
+
+_FILES = ("reference", "condition_image", "depth", "masks")
+
+
+def _load(data: Path, layout: str | None) -> Benchmark:
+    chosen = layout or detect_layout(data)
+    track = "quality" if chosen == "pai-g" else "control"
+    return load_benchmark(data, videos=data, track=track, layout=chosen)
+
+
+def describe(data: Path, *, layout: str | None = None) -> dict[str, Any]:
+    """Samples, domains, and which files each sample has; nothing is opened but the index files.
+
+    Raises:
+        InputError: ``data`` is no benchmark data.
+    """
+    benchmark = _load(data, layout)
+    has = {name: sum(_there(getattr(sample, name)) for sample in benchmark.samples) for name in _FILES}
+    has["prompt"] = sum(sample.prompt is not None for sample in benchmark.samples)
+    has["all six captions"] = sum(len(sample.captions) == 6 for sample in benchmark.samples)
+    controls = Counter(name for sample in benchmark.samples for name in sample.controls)
+    has |= {f"control {name}": count for name, count in sorted(controls.items())}
+    domains = Counter(sample.domain or "unknown_domain" for sample in benchmark.samples)
+    return {
+        "data": str(data),
+        "layout": benchmark.layout,
+        "samples": len(benchmark.samples),
+        "has": has,
+        "domains": dict(sorted(domains.items())),
+        "problems": [
+            {"where": one.where, "reason": str(one.reason), "message": one.message} for one in benchmark.rejected
+        ],
+    }
+
+
+def verify(data: Path, *, layout: str | None = None, progress: Progress = silent) -> dict[str, Any]:
+    """:func:`describe`, and every reference video and condition image opened.
+
+    Raises:
+        InputError: ``data`` is no benchmark data.
+    """
+    found = describe(data, layout=layout)
+    samples = _load(data, layout).samples
+    for done, sample in enumerate(samples, start=1):
+        found["problems"] += _broken(sample)
+        progress("opening files", done, len(samples))
+    return found
+
+
+def _broken(sample: Sample) -> list[dict[str, str]]:
+    problems = []
+    for name, opened in (("reference", probe), ("condition_image", read_image)):
+        path: Path | None = getattr(sample, name)
+        if path is None:
+            continue
+        try:
+            opened(path)
+        except ItemError as error:
+            problems.append({"where": f"{sample.id} {name}", "reason": str(error.reason), "message": error.message})
+    return problems
+
+
+def _there(path: Path | None) -> bool:
+    return path is not None and path.is_file()
