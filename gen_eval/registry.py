@@ -16,7 +16,7 @@ from typing import Any
 from gen_eval.records.errors import InputError, MissingPart
 
 # package that is imported -> extra of this project that installs it
-_EXTRA_OF = {
+EXTRA_OF = {
     "torch": "models",
     "torchvision": "models",
     "transformers": "models",
@@ -44,7 +44,7 @@ def require(package: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != package.split(".")[0]:
             raise
-        extra = _EXTRA_OF.get(package.split(".")[0])
+        extra = EXTRA_OF.get(package.split(".")[0])
         hint = f"pip install 'gen-eval[{extra}]'" if extra else f"pip install {package}"
         raise MissingPart(f"the package {package!r} is not installed; {hint}") from None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from api.cli import options
-from api.cli.door import console, door, print_json, progress_bar
+from api.cli.door import console, door, note, print_json, progress_bar
+from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS
 
 
 @door
@@ -17,8 +18,11 @@ def generate(
     data: Annotated[Path, typer.Option(help="Benchmark folder to generate for.")],
     out: Annotated[Path, typer.Option(help="Folder to write videos/ in; finished videos are kept.")],
     seeds: Annotated[str, typer.Option(help="Seeds, comma-separated.")] = "0",
+    captions: Annotated[
+        bool, typer.Option(help="One video for every caption of a sample, in place of every seed.")
+    ] = False,
     flaw: Annotated[str | None, typer.Option(help="scenes only: break one law, such as teleport or flicker.")] = None,
-    strength: Annotated[float, typer.Option(min=0, max=1, help="scenes only: how strongly, above 0 to 1.")] = 1.0,
+    strength: Annotated[float | None, typer.Option(help="scenes only: how strongly, above 0 to 1.")] = None,
     limit: options.Limit = None,
     json: options.Json = False,
 ) -> int:
@@ -27,21 +31,26 @@ def generate(
     from gen_eval.records import InputError
 
     chosen = options.names(seeds)
-    if not chosen or not all(seed.isdigit() for seed in chosen):
+    if not chosen or not all(seed.isdecimal() for seed in chosen):
         raise InputError(f"--seeds must be whole numbers such as 0,1,2, not {seeds!r}")
+    given: dict[str, Any] = {"flaw": flaw, "strength": strength}
     with progress_bar() as move:
         made = generate_videos(
             generator,
             data,
             out,
             seeds=tuple(int(seed) for seed in chosen),
-            flaw=flaw,
-            strength=strength,
+            captions=captions,
             limit=limit,
+            options={name: value for name, value in given.items() if value is not None},
             progress=move,
         )
+    failed = [one for one in made if one.video is None]
     if json:
-        print_json(made)
+        records = [{**vars(one), "reason": None if one.reason is None else str(one.reason)} for one in made]
+        print_json({"generator": generator, "clips": records, "failed": len(failed)})
     else:
-        console().print(f"{made['written']} videos written, {made['kept']} kept, in {out / 'videos'}")
-    return 0
+        console().print(f"{len(made) - len(failed)} videos in {out / 'videos'}")
+    for one in failed:
+        note(f"{one.reason}: {one.sample}, {one.member}: {one.message}")
+    return EXIT_FAILED_ITEMS if failed else EXIT_DONE

@@ -88,8 +88,7 @@ def control(
 
 def _score(track: Literal["quality", "control"], given: dict[str, Any]) -> int:
     from api.services.results import RunResults
-    from api.services.scoring import Execution, score
-    from gen_eval.execution import parse_shard
+    from api.services.scoring import Execution, parse_shard, score
 
     request = _request(track, given)
     execution = Execution(

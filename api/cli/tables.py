@@ -96,3 +96,20 @@ def print_forecast(to: Console, expected: Forecast) -> None:
         to.print("time: nothing to measure on")
     else:
         to.print(f"time: about {expected.seconds:.0f} s with {expected.workers} processes ({expected.basis})")
+
+
+def print_leaderboard(to: Console, runs: list[RunResults]) -> None:
+    """Models side by side: a line a metric, under the protocol that was asked for."""
+    models = list(dict.fromkeys(run.model for run in runs))
+    table = Table(title="models side by side, corrected protocol (mean, n of N)", title_justify="left")
+    table.add_column("metric")
+    for model in models:
+        table.add_column(model, justify="right")
+    cells: dict[str, dict[str, str]] = {}
+    for run in runs:
+        for metric, protocols in run.aggregate.items():
+            main = protocols[run.manifest["protocol"]].main
+            cells.setdefault(metric, {})[run.model] = f"{number(main.value, main.unit)} ({main.n} of {main.N})"
+    for metric, by_model in cells.items():
+        table.add_row(metric, *(by_model.get(model, "-") for model in models))
+    to.print(table)

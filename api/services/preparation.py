@@ -14,7 +14,7 @@ from gen_eval.data import Benchmark, load_benchmark, match_videos
 from gen_eval.features.metric import Metric
 from gen_eval.features.plan import Measurement, Plan, companions
 from gen_eval.features.planner import SET_MEMBER
-from gen_eval.media import decoder_name, sha256_file
+from gen_eval.media import sha256_file
 from gen_eval.protocols import Protocol, load_preset, load_protocol, protocol_names
 from gen_eval.records import Generation, Group, InputError, digest_of
 from gen_eval.records.run import MANIFEST_FORMAT
@@ -24,7 +24,7 @@ Track = Literal["quality", "control"]
 Key = tuple[str, str, str, str, str]
 
 _PRESET_OF = {"quality": "all-frames", "control": "121-frames"}
-_PACKAGES = ("numpy", "opencv-python-headless", "scipy", "pycocotools")
+_PACKAGES = ("av", "numpy", "opencv-python-headless", "scipy", "pycocotools")
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,10 @@ def track_metrics(track: str) -> list[Metric]:
 
 def environment() -> dict[str, str]:
     """Versions of everything outside this project that moves a score."""
-    return {"decoder": decoder_name(), **{package: version(package) for package in _PACKAGES}}
+    import av
+
+    libavcodec = ".".join(str(part) for part in av.library_versions["libavcodec"])
+    return {"libavcodec": libavcodec, **{package: version(package) for package in _PACKAGES}}
 
 
 def _metric_entries(plan: Plan) -> dict[str, Any]:

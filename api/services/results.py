@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from api.services.aggregation import Column, aggregates
 from gen_eval.protocols import load_protocol
-from gen_eval.records import Score, Status
+from gen_eval.records import InputError, Score, Status
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS, EXIT_PART_ABSENT
 from gen_eval.records.run import RunFolder
-from gen_eval.stats import Aggregate, mean_with_coverage
+from gen_eval.stats import Aggregate, MembersRule
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Values = dict[str, dict[str, float | None]]
+    from gen_eval.features.metric import Metric
+
+Key = tuple[str, str, str, str, str]
+"""Model, sample, member, metric, protocol."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a report says about a metric, kept with the results so that no metric need be loaded to read a run."""
+    """What results and reports need to know about a metric.
+
+    Attributes:
+        inputs: ``single``, ``pair`` or ``set``; ``None`` when the metric is not installed.
+        reads: files of a sample that a value depends on, as the manifest names them.
+    """
 
     unit: str
     higher_is_better: bool
     bounds: tuple[float | None, float | None]
     source: str
+    inputs: str | None = None
+    reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,10 +87,14 @@ class RunResults:
     def read(cls, path: Path, *, store: str | None = None) -> RunResults:
         """The results in the run folder ``path``.
 
+        Args:
+            path: the folder.
+            store: database URL; a run that this database does not know is read from its folder.
+
         Raises:
-            InputError: there is no run.
+            InputError: there is no run, or its rows are in neither place.
         """
-        with RunFolder(path, store=store) as run:
+        with open_run(path, store) as run:
             return cls(run.id, run.manifest, run.rows(), path=path)
 
     @property
@@ -95,33 +110,45 @@ class RunResults:
     @cached_property
     def aggregate(self) -> Table:
         """Metric -> protocol -> mean over all samples."""
-        return self._aggregate(self.rows, list(self.domains))
+        (table,) = _tables(self.manifest, [_Part(self.rows, list(self.domains))])
+        return table
 
     @cached_property
     def groups(self) -> dict[str, Table]:
         """Domain -> metric -> protocol -> mean; samples without a domain are in none."""
-        rows: dict[str, list[Score]] = defaultdict(list)
-        samples: dict[str, list[str]] = defaultdict(list)
+        parts: dict[str, _Part] = defaultdict(lambda: _Part([], []))
         for sample, domain in self.domains.items():
             if domain is not None:
-                samples[domain].append(sample)
+                parts[domain].samples.append(sample)
         for row in self.rows:
             domain = self.domains.get(row.sample)
             if domain is not None:
-                rows[domain].append(row)
-        return {domain: self._aggregate(rows[domain], samples[domain]) for domain in sorted(samples)}
+                parts[domain].rows.append(row)
+        names = sorted(parts)
+        return dict(zip(names, _tables(self.manifest, [parts[name] for name in names]), strict=True))
 
-    def _aggregate(self, rows: list[Score], samples: list[str]) -> Table:
-        by_metric: dict[tuple[str, str], list[Score]] = defaultdict(list)
-        for row in rows:
-            by_metric[row.metric, row.protocol].append(row)
-        table: Table = {}
-        for metric, entry in sorted(self.manifest["metrics"].items()):
-            for protocol in sorted(entry["protocols"]):
-                table.setdefault(metric, {})[protocol] = _summary(
-                    metric, protocol, by_metric[metric, protocol], samples
-                )
-        return table
+    @cached_property
+    def absent(self) -> list[Key]:
+        """Keys of the rows that the manifest asks for and that are not there: the run is not finished, or a shard."""
+        present = {row.key for row in self.rows}
+        return [key for key in self._expected() if key not in present]
+
+    def _expected(self) -> Iterator[Key]:
+        from gen_eval.features.planner import SET_MEMBER
+
+        together = {metric for metric in self.manifest["metrics"] if self._of_sets(metric, SET_MEMBER)}
+        for sample in self.manifest["samples"]:
+            members = [member["id"] for member in sample["members"]]
+            for metric, protocol in _asked(self.manifest):
+                for member in [SET_MEMBER] if metric in together else members:
+                    yield self.model, sample["id"], member, metric, protocol
+
+    def _of_sets(self, metric: str, set_member: str) -> bool:
+        inputs = facts_of(metric).inputs
+        if inputs is not None:
+            return inputs == "set"
+        # a metric that is not installed here: its rows tell
+        return any(row.member == set_member for row in self.rows if row.metric == metric)
 
     # --- what it says -------------------------------------------------------------------------------------------
 
@@ -145,15 +172,16 @@ class RunResults:
             "unknown_videos": self.manifest["unknown_videos"],
             "not_asked_videos": self.manifest["not_asked_videos"],
             "rejected": self.manifest["rejected"],
-            "rows": [row.to_json() for row in self.rows],
+            # with its domain, so that every total can be taken again from the rows alone
+            "rows": [{**row.to_json(), "domain": self.domains.get(row.sample)} for row in self.rows],
         }
 
     def to_pandas(self) -> pd.DataFrame:
         """One line a row."""
         import pandas as pd
 
-        frame = pd.DataFrame([row.to_json() for row in self.rows])
-        return frame.drop(columns=["detail"]) if len(frame) else frame
+        lines = [{**row.to_json(), "domain": self.domains.get(row.sample)} for row in self.rows]
+        return pd.DataFrame(lines).drop(columns="detail", errors="ignore")
 
     def summary(self) -> pd.DataFrame:
         """One line a metric and protocol: value, interval, n of N."""
@@ -192,10 +220,10 @@ class RunResults:
 
         chosen = protocol or self.manifest["protocol"]
         found = [(metric, table[chosen].main) for metric, table in self.aggregate.items() if chosen in table]
-        shown = [(metric, one) for metric, one in found if one.value is not None]
+        shown = [(metric, one, one.value) for metric, one in found if one.value is not None]
         axes = Figure(figsize=(6, 0.5 + 0.4 * len(shown)), layout="constrained").add_subplot()
-        for place, (metric, one) in enumerate(shown):
-            axes.barh(place, one.value)
+        for place, (metric, one, value) in enumerate(shown):
+            axes.barh(place, value)
             if one.lower is not None and one.upper is not None:
                 axes.plot([one.lower, one.upper], [place, place], color="black", linewidth=1)
             axes.text(0, place, f" {metric} (n={one.n} of {one.N})", va="center")
@@ -213,48 +241,125 @@ def _short(one: Aggregate) -> dict[str, Any]:
     return {"value": one.value, "lower": one.lower, "upper": one.upper, "n": one.n, "N": one.N, "unit": one.unit}
 
 
+def open_run(path: Path, store: str | None) -> RunFolder:
+    """The run in ``path`` with its rows: from the database ``store`` when it knows the run, else from the folder.
+
+    Raises:
+        InputError: there is no run, or its rows are in neither place.
+    """
+    run = RunFolder(path, store=store)
+    if store is None or run.store.manifest(run.id) is not None:
+        return run
+    run.close()
+    if not (path / "scores.sqlite").is_file():
+        raise InputError(f"the rows of {path} (run {run.id[:12]}) are neither in its folder nor in the store")
+    return RunFolder(path)
+
+
 @lru_cache(maxsize=256)
 def facts_of(metric: str) -> Facts:
     """Unit, direction and range of ``metric``; cautious ones for a metric that is not installed any more."""
-    from api.services.preparation import load_metric
-    from gen_eval.records import InputError
+    from gen_eval.features.metric import Metric
+    from gen_eval.registry import load
 
     try:
-        found = load_metric(metric)
+        found = load("gen_eval.metrics", metric)
     except InputError:
-        return Facts("unknown", True, (None, None), "not installed here")
-    return Facts(found.unit, found.higher_is_better, found.bounds, found.source)
+        found = None
+    if not isinstance(found, Metric):
+        return Facts("unknown", True, (None, None), "not installed here", None, _SAMPLE_FILES)
+    return Facts(found.unit, found.higher_is_better, found.bounds, found.source, found.inputs, _reads(found))
 
 
-def _summary(metric: str, protocol: str, rows: list[Score], samples: list[str]) -> MetricAggregate:
-    facts = facts_of(metric)
-    rule = _members_rule(metric, protocol)
+_SAMPLE_FILES = ("reference", "depth", "masks", "condition_image")
 
-    def mean(values: Values, resamples: int) -> Aggregate:
-        packed = tuple((sample, tuple(sorted(own.items()))) for sample, own in sorted(values.items()))
-        return _cached_mean(packed, rule, facts.higher_is_better, facts.unit, resamples)
 
-    names = sorted({name for row in rows for name in row.values})
-    main: Values = {sample: {} for sample in samples}
-    further: dict[str, Values] = {name: {sample: {} for sample in samples} for name in names}
-    for row in rows:
-        main[row.sample][row.member] = row.value
-        for name in names:
-            further[name][row.sample][row.member] = row.values.get(name)
-    return MetricAggregate(
-        mean(main, 10_000),
-        {name: mean(values, 0) for name, values in further.items()},
-        dict(sorted(Counter(str(row.reason) for row in rows if row.reason is not None).items())),
-        dict(sorted(Counter(str(flag) for row in rows for flag in row.flags).items())),
+def _reads(metric: Metric) -> tuple[str, ...]:
+    if metric.inputs == "pair":
+        return ({"frames": "reference"}.get(metric.signal, metric.signal),)
+    return ("condition_image",) if metric.uses_condition_image else ()
+
+
+class _Part(NamedTuple):
+    """Rows and expected samples of one table."""
+
+    rows: list[Score]
+    samples: list[str]
+
+
+def _asked(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """All pairs of metric and protocol, sorted."""
+    return sorted(
+        (metric, protocol) for metric, entry in manifest["metrics"].items() for protocol in entry["protocols"]
     )
 
 
-@lru_cache(maxsize=512)
-def _cached_mean(values: Any, rule: Any, higher_is_better: bool, unit: str, resamples: int) -> Aggregate:
-    # protocols often agree on every value; their intervals are then the same bootstrap
-    samples = {sample: dict(members) for sample, members in values}
-    return mean_with_coverage(samples, members=rule, higher_is_better=higher_is_better, unit=unit, resamples=resamples)
+def _tables(manifest: Mapping[str, Any], parts: list[_Part]) -> list[Table]:
+    """The table of each part; all means are taken together, so that columns share their resamples."""
+    asked = _asked(manifest)
+    drafts = [
+        _Draft.of(metric, protocol, rows, part) for part in parts for (metric, protocol), rows in _split(part, asked)
+    ]
+    means = iter(aggregates([column for draft in drafts for column in draft.columns.values()]))
+    finished = iter([draft.finished(means) for draft in drafts])
+    tables: list[Table] = []
+    for _ in parts:
+        table: Table = {}
+        for metric, protocol in asked:
+            table.setdefault(metric, {})[protocol] = next(finished)
+        tables.append(table)
+    return tables
 
 
-def _members_rule(metric: str, protocol: str) -> str:
-    return str(load_protocol(metric, protocol).aggregate.get("members", "sample_first"))
+def _split(part: _Part, asked: list[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], list[Score]]]:
+    rows: dict[tuple[str, str], list[Score]] = {pair: [] for pair in asked}
+    for row in part.rows:
+        rows[row.metric, row.protocol].append(row)
+    yield from rows.items()
+
+
+_MAIN = ""
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A metric under one protocol, its means still to be taken.
+
+    Attributes:
+        columns: the main value under the empty name, further numbers under theirs.
+    """
+
+    columns: dict[str, Column]
+    rows: list[Score]
+
+    @classmethod
+    def of(cls, metric: str, protocol: str, rows: list[Score], part: _Part) -> _Draft:
+        facts, rule = facts_of(metric), _members_rule(metric, protocol)
+        names = sorted({name for row in rows for name in row.values})
+        values: dict[str, dict[str, dict[str, float | None]]] = {
+            name: {sample: {} for sample in part.samples} for name in (_MAIN, *names)
+        }
+        for row in rows:
+            values[_MAIN][row.sample][row.member] = row.value
+            for name in names:
+                values[name][row.sample][row.member] = row.values.get(name)
+        columns = {
+            name: Column(own, rule, facts.higher_is_better, facts.unit, interval=name == _MAIN)
+            for name, own in values.items()
+        }
+        return cls(columns, rows)
+
+    def finished(self, means: Iterator[Aggregate]) -> MetricAggregate:
+        """With its means, which come in the order of the columns."""
+        found = {name: next(means) for name in self.columns}
+        return MetricAggregate(
+            found.pop(_MAIN),
+            found,
+            dict(sorted(Counter(str(row.reason) for row in self.rows if row.reason is not None).items())),
+            dict(sorted(Counter(str(flag) for row in self.rows for flag in row.flags).items())),
+        )
+
+
+def _members_rule(metric: str, protocol: str) -> MembersRule:
+    rule: MembersRule = load_protocol(metric, protocol).aggregate.get("members", "sample_first")
+    return rule

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from api.services.preparation import Prepared, Progress, ScoreRequest, prepare, silent
 from api.services.recording import record, record_lost
-from gen_eval.execution import Lost, run_groups, shard_of
+from gen_eval.execution import Lost, parse_shard, run_groups, shard_of
 from gen_eval.features.planner import GroupOutcome, score_group
 from gen_eval.records import Group, Score, canonical_json
 from gen_eval.records.run import RunFolder
@@ -170,3 +170,6 @@ def plan_only(
     with RunFolder(out, store=how.store) as run:
         same = run.manifest == json.loads(canonical_json(dict(prepared.manifest)))
         return prepared, pending(run, prepared, mine) if same else mine, mine
+
+
+__all__ = ["Execution", "Worked", "parse_shard", "pending", "plan_only", "score", "take_over"]

@@ -84,7 +84,7 @@ class _Reader:
 
 def _opened(path: Path, plan: Plan, stack: ExitStack) -> tuple[ClipStream | None, ItemError | None]:
     try:
-        return stack.enter_context(open_clip(path, limit=plan.preset.limit)), None
+        return stack.enter_context(open_clip(path, limit=plan.preset.limit, chunk=plan.chunk)), None
     except ItemError as error:
         return None, error
 

@@ -86,9 +86,11 @@ def _rate(fps: float | Fraction) -> Fraction:
 
 
 def _chunks(frames: Any) -> Iterator[NDArray[np.uint8]]:
+    parts: Any = frames
     if isinstance(frames, np.ndarray):
-        frames = [frames] if frames.ndim != 4 else (frames[start : start + 8] for start in range(0, len(frames), 8))
-    for chunk in frames:
+        whole = frames  # a wrong shape is refused as a whole, by its own name
+        parts = [whole] if whole.ndim != 4 else (whole[start : start + 8] for start in range(0, len(whole), 8))
+    for chunk in parts:
         yield to_uint8(chunk, "frames", axes="THW3")
 
 

@@ -1,0 +1,63 @@
+"""`gen-eval demo` and `gen-eval doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from api.cli import options
+from api.cli.door import console, door, note, print_json, progress_bar
+
+
+@door
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for everything that the demonstration makes.")] = Path(
+        "gen-eval-demo"
+    ),
+    workers: options.Workers = 0,
+    json: options.Json = False,
+) -> int:
+    """Render built-in scenes as three models, score, compare and report them; needs no download."""
+    from api.cli.tables import print_leaderboard, print_problems
+    from api.services.demonstration import demonstrate
+
+    with progress_bar() as move:
+        made = demonstrate(out, workers=workers, progress=move, say=note)
+    if json:
+        runs = {f"{run.model}-{run.manifest['track']}": run.to_json() for run in made.runs}
+        print_json(
+            {"runs": runs, "comparisons": [one.to_json() for one in made.comparisons], "report": str(made.report)}
+        )
+        return 0
+    to = console()
+    print_leaderboard(to, made.runs)
+    for comparison in made.comparisons:
+        to.print(str(comparison), soft_wrap=True, markup=False)
+    to.print("\nOne video of the model jumpy was deleted and one cut short on purpose; this is what becomes of them:")
+    print_problems(to, next(run for run in made.runs if run.model == "jumpy"))
+    to.print(f"\nreport: {made.report}")
+    return 0
+
+
+@door
+def doctor(json: options.Json = False) -> int:
+    """What this installation can do: versions, extras, decoder, threads."""
+    from api.services.diagnosis import diagnose
+
+    found = diagnose()
+    if json:
+        print_json(found)
+        return 0 if found["healthy"] else 1
+    to = console()
+    for name, value in found["versions"].items():
+        to.print(f"{name} {value}")
+    to.print(f"cores: {found['cores']}, workers: {found['workers']}")
+    for extra, state in found["extras"].items():
+        to.print(f"extra {extra}: {state}", markup=False)
+    for check in found["checks"]:
+        to.print(
+            f"{'ok' if check['ok'] else 'FAILED'}: {check['name']}: {check['message']}", soft_wrap=True, markup=False
+        )
+    return 0 if found["healthy"] else 1

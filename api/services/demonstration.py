@@ -1,0 +1,89 @@
+"""The demonstration: built-in scenes as three models, scored, compared and reported.
+
+One model keeps all laws, one flickers, one lets things jump; the last one also lost a file and damaged another, as
+happens, to show what becomes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from api.services.comparison import Comparison, compare
+from api.services.generation import generate_videos
+from api.services.preparation import Progress, ScoreRequest, Track, silent
+from api.services.reporting import write_report
+from api.services.results import RunResults
+from api.services.scene_data import make_benchmark
+from api.services.scoring import Execution, score
+
+MODELS: dict[str, str | None] = {"lawful": None, "flickering": "flicker", "jumpy": "teleport"}
+"""Model -> the flaw that the simulator is given."""
+
+_SEEDS = (0, 1)
+_SIZE = (192, 336)
+_FRAMES = 25
+_TRACKS: tuple[Track, ...] = ("quality", "control")
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """What the demonstration made.
+
+    Attributes:
+        runs: results, a quality and a control run a model.
+        comparisons: the lawful model against each other one, on control.
+        report: the page that holds all of it.
+    """
+
+    runs: list[RunResults]
+    comparisons: list[Comparison]
+    report: Path
+
+
+def demonstrate(
+    out: Path, *, workers: int = 0, progress: Progress = silent, say: Callable[[str], None] = lambda line: None
+) -> Demonstration:
+    """Render, score, compare and report into ``out``; what is there already is kept."""
+    data = out / "data"
+    say("1/4 scenes with known truth")
+    make_benchmark(data, per_kind=1, size=_SIZE, frames=_FRAMES, progress=progress)
+    say("2/4 three models generate videos")
+    for model, flaw in MODELS.items():
+        options = {} if flaw is None else {"flaw": flaw}
+        generate_videos("scenes", data, out / "models" / model, seeds=_SEEDS, options=options, progress=progress)
+    _damage(out / "models" / "jumpy" / "videos")
+    say("3/4 scoring")
+    runs = [_scored(track, model, data, out, workers, progress) for track in reversed(_TRACKS) for model in MODELS]
+    say("4/4 comparing and reporting")
+    report = out / "report.html"
+    write_report(runs, report)
+    control = [run for run in runs if run.manifest["track"] == "control"]
+    return Demonstration(runs, [compare(other, control[0]) for other in control[1:]], report)
+
+
+def _scored(track: Track, model: str, data: Path, out: Path, workers: int, progress: Progress) -> RunResults:
+    videos = out / "models" / model / "videos"
+    request = ScoreRequest(track, videos, data=data, model=model, seeds=tuple(str(seed) for seed in _SEEDS))
+    run = out / "runs" / f"{model}-{track}"
+
+    def labelled(label: str, done: int, total: int) -> None:
+        progress(f"{model}, {track}: {label}", done, total)
+
+    score(request, run, Execution(workers=workers, update=True), progress=labelled)
+    results = RunResults.read(run)
+    write_report([results], run / "report.html")
+    return results
+
+
+def _damage(videos: Path) -> None:
+    """Lose the first video and cut the second one short, once."""
+    mark = videos.parent / "damaged"
+    if mark.exists():
+        return
+    first, second = sorted(videos.glob("*.mp4"))[:2]
+    first.unlink()
+    content = second.read_bytes()
+    second.write_bytes(content[: len(content) * 6 // 10])
+    mark.touch()
