@@ -1,1 +1,11 @@
-"""PAI-Bench-C: how well a generated clip follows its control signals."""
+"""PAI-Bench-C: how closely a generated video follows the control signals of a real one.
+
+The public functions take arrays, (T, H, W, 3) uint8 RGB for frames, and return small frozen results.
+"""
+
+from control_metrics.blur import blur_ssim
+from control_metrics.depth import depth_si_rmse
+from control_metrics.edge import edge_f1
+from control_metrics.mask import mask_miou
+
+__all__ = ["blur_ssim", "depth_si_rmse", "edge_f1", "mask_miou"]

@@ -1,0 +1,273 @@
+"""Depth fidelity: error of relative depth after one scale a frame has been fitted by medians.
+
+Source: PAI-Bench-C, depth si-RMSE. The maps are relative inverse depth; the arithmetic takes them as they are given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from control_metrics.signals import open_depth
+from gen_eval.features import FRAMES, Chunk, Coverage, Measure, Meter, Metric, StreamInfo
+from gen_eval.features.alignment import resize_frames
+from gen_eval.features.arrays import finish
+from gen_eval.protocols import load_protocol
+from gen_eval.records import Flag, InputError, MetricResult, Reason
+
+Maps = NDArray[np.floating[Any]]
+
+_CHUNK = 8
+_BLOCK = 32_768
+
+
+def si_rmse(prediction: Maps, reference: Maps, valid: NDArray[np.bool_], cap: float | None = None) -> float | None:
+    """Scale-invariant error of one frame.
+
+    Args:
+        prediction: (H, W) depth.
+        reference: (H, W) depth, whose unit the error has.
+        valid: (H, W) pixels that count.
+        cap: residuals are clipped to ±cap before they are squared.
+
+    Returns:
+        sqrt(mean((reference - s * prediction)^2)) with s = median(reference) / median(prediction); ``None`` without a
+        valid pixel; not finite when a valid pixel is infinite.
+    """
+    if not valid.any():
+        return None
+    whole = bool(valid.all())
+    own = prediction.ravel() if whole else prediction[valid]
+    other = reference.ravel() if whole else reference[valid]
+    with np.errstate(invalid="ignore", over="ignore"):
+        scale = np.float64(_median(other)) / np.float64(_median(own))
+        return math.sqrt(_sum_of_squares(own, other, scale, cap) / own.size)
+
+
+def _median(values: Maps) -> float:
+    middle = values.size // 2
+    split = np.partition(values, middle)
+    upper = float(split[middle])
+    return upper if values.size % 2 else (float(split[:middle].max()) + upper) / 2
+
+
+def _sum_of_squares(own: Maps, other: Maps, scale: np.float64, cap: float | None) -> float:
+    """Sum of (other - scale * own)^2 in float64, in blocks that stay in the cache."""
+    total = 0.0
+    buffer = np.empty(min(_BLOCK, own.size), np.float64)
+    for start in range(0, own.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        residual = buffer[: len(own[part])]
+        np.copyto(residual, own[part])
+        residual *= -scale
+        residual += other[part]
+        if cap is not None:
+            np.clip(residual, -cap, cap, out=residual)
+        residual *= residual
+        total += float(residual.sum())
+    return total
+
+
+@dataclass(frozen=True)
+class FrameError:
+    """Errors of one frame; ``None`` when the frame has no valid pixel.
+
+    Attributes:
+        finite: over pixels that are positive and finite in both maps.
+        positive: over pixels that are positive in both maps, infinity included; it may not be finite.
+    """
+
+    finite: float | None
+    positive: float | None
+
+
+class DepthMeter:
+    """Errors of each frame, for predictions of any size.
+
+    Args:
+        measure: ``resize`` (how a prediction of another size is brought to the reference's) and ``residual_cap``.
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        self._rule, self._cap = str(measure["resize"]), measure["residual_cap"]
+        self._frames: list[FrameError] = []
+
+    def update(self, prediction: Chunk, reference: Chunk) -> Sequence[float]:
+        """Take in chunks of maps; returns minus the error of each frame."""
+        return self.add(prediction[FRAMES], reference[FRAMES])
+
+    def add(self, prediction: Maps, reference: Maps, mask: NDArray[np.bool_] | None = None) -> Sequence[float]:
+        """Take in maps (n, H, W), with ``mask`` only the pixels where it is set (at the reference's size)."""
+        aligned = resize_frames(prediction, (reference.shape[1], reference.shape[2]), self._rule)
+        before = len(self._frames)
+        for index, (own, other) in enumerate(zip(aligned, reference, strict=True)):
+            positive = (other > 0) & (own > 0)
+            if mask is not None:
+                positive &= mask[index]
+            self._frames.append(self._frame(own, other, positive))
+        errors = [frame.finite for frame in self._frames[before:]]
+        return [math.inf if error is None else -error for error in errors]
+
+    def _frame(self, own: Maps, other: Maps, positive: NDArray[np.bool_]) -> FrameError:
+        # infinity is rare: its mask is made only when the largest value is not finite (NaN is never above 0)
+        finite = positive
+        if not (math.isfinite(own.max()) and math.isfinite(other.max())):
+            finite = positive & (own < np.inf) & (other < np.inf)
+        error = si_rmse(own, other, finite, self._cap)
+        if finite is positive or np.array_equal(finite, positive):
+            return FrameError(error, error)
+        return FrameError(error, si_rmse(own, other, positive, self._cap))
+
+    def counts(self) -> list[FrameError]:
+        """Errors of all frames so far."""
+        return self._frames
+
+
+class DepthSiRmse(Metric):
+    """Root mean square error of depth after per-frame median scaling; smaller is better."""
+
+    name = "depth_si_rmse"
+    track = "control"
+    inputs = "pair"
+    signal = "depth"
+    unit = "reference depth"
+    bounds = (0.0, None)
+    higher_is_better = False
+    source = "PAI-Bench-C, depth si-RMSE (public code)"
+
+    def meter(
+        self, measure: Measure, member: StreamInfo | Sequence[StreamInfo], *, image: Chunk | None = None
+    ) -> Meter:
+        """A meter for maps (n, H, W); the prediction's chunks come at its own size."""
+        return DepthMeter(measure)
+
+    def measure_files(
+        self, member: Path, reference: Path, measure: Measure, *, limit: int | None
+    ) -> tuple[list[FrameError], Coverage]:
+        """Errors of the depth maps in two ``.npz`` files, read a few frames at a time.
+
+        Raises:
+            ItemError: ``undecodable``, a file cannot be read.
+        """
+        meter = DepthMeter(measure)
+        with open_depth(member) as own, open_depth(reference) as other:
+            left_length, right_length = (min(limit or one.shape[0], one.shape[0]) for one in (own, other))
+            common = min(left_length, right_length)
+            for left, right in zip(own.chunks(_CHUNK, common), other.chunks(_CHUNK, common), strict=True):
+                meter.add(left, right)
+            resized = own.shape[1:] != other.shape[1:]
+            return meter.counts(), _coverage(meter.counts(), left_length, right_length, resized)
+
+    def decide(self, counts: list[FrameError], decide: Mapping[str, Any]) -> MetricResult:
+        """The mean over frames.
+
+        ``dead_frames`` says what a frame without a valid pixel counts: ``zero``, or it is ``left_out``;
+        ``infinities`` whether infinite pixels are ``kept`` or ``left_out``.
+        """
+        dead_rule, infinities = decide["dead_frames"], decide["infinities"]
+        if dead_rule not in {"zero", "left_out"} or infinities not in {"kept", "left_out"}:
+            raise InputError(f"unknown rule dead_frames {dead_rule!r} or infinities {infinities!r}")
+        errors = [frame.positive if infinities == "kept" else frame.finite for frame in counts]
+        curve = np.array([math.nan if error is None else error for error in errors], dtype=np.float64)
+        dead = sum(error is None for error in errors)
+        known: dict[str, Any] = {"detail": {"dead_frames": dead}, "curves": {self.name: curve}}
+        used = [0.0 if error is None else error for error in errors if error is not None or dead_rule == "zero"]
+        if not used:
+            message = "no frame has a pixel with positive depth in both maps"
+            return MetricResult.without_value(self.name, Reason.NO_VALID_DEPTH, message, **known)
+        result = MetricResult.of(
+            self.name, math.fsum(used) / len(used) if np.isfinite(used).all() else math.nan, **known
+        )
+        return result.with_flags(Flag.DEAD_FRAMES) if dead and result.value is not None else result
+
+
+METRIC = DepthSiRmse()
+
+
+def _coverage(counts: Sequence[FrameError], member: int, reference: int, resized: bool) -> Coverage:
+    """Frames without a valid pixel are not covered, whatever they count."""
+    return Coverage(sum(frame.positive is not None for frame in counts), member, reference, resized)
+
+
+def _check_maps(maps: Any, name: str) -> Maps:
+    if not isinstance(maps, np.ndarray):
+        raise TypeError(f"{name} must be a NumPy array (T, H, W) of floats, not {type(maps).__name__}")
+    if maps.ndim != 3 or maps.dtype.kind != "f":
+        raise ValueError(
+            f"{name} must be depth (T, H, W) of floats, not {maps.shape} {maps.dtype}; "
+            "drop a channel axis, and convert pictures of depth back to depth first"
+        )
+    if 0 in maps.shape:
+        raise ValueError(f"{name} has shape {maps.shape}: at least one frame and one pixel are needed")
+    # OpenCV resizes neither half precision nor foreign byte order
+    return maps.astype(np.float64 if maps.dtype.itemsize > 4 else np.float32, copy=False)
+
+
+def _check_mask(mask: Any, reference: Maps, common: int) -> NDArray[np.bool_]:
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.ndim != 3:
+        found = f"{mask.shape} {mask.dtype}" if isinstance(mask, np.ndarray) else type(mask).__name__
+        raise ValueError(f"mask must be an array (T, H, W) of bool, not {found}")
+    if mask.shape[1:] != reference.shape[1:] or len(mask) < common:
+        raise ValueError(
+            f"mask has shape {mask.shape}; expected the reference's height and width {reference.shape[1:]} "
+            f"and at least {common} frames"
+        )
+    return mask
+
+
+def _parts(common: int) -> Iterator[slice]:
+    for start in range(0, common, _CHUNK):
+        yield slice(start, min(start + _CHUNK, common))
+
+
+def depth_si_rmse(
+    prediction: Maps, reference: Maps, mask: NDArray[np.bool_] | None = None, *, protocol: str = "corrected"
+) -> MetricResult:
+    """Error of relative depth after median scaling, in the reference's unit; 0 or more, smaller is better.
+
+    For each frame, over the pixels where both maps are above 0 (and ``mask`` is set), the prediction is multiplied by
+    median(reference) / median(prediction); the frame's error is the root mean square of the residual in float64, the
+    clip's the mean over its frames.
+
+    Args:
+        prediction: depth of the generated clip (T, H, W) float; another size is resized to the reference's (maps are
+            resized whatever their shape), of another length the common first frames are compared.
+        reference: depth of the real clip (T, H, W) float.
+        mask: (T, H, W) bool at the reference's size; only pixels where it is set count.
+        protocol: ``corrected``, ``reference`` or ``reference-v2``. ``corrected`` leaves out frames without a valid
+            pixel and infinite pixels; under the others such a frame counts as 0. ``reference-v2`` clips residuals to
+            ±10. ``reference`` resizes by nearest neighbour.
+
+    Returns:
+        A result with the curve ``depth_si_rmse`` (``nan`` for frames without a valid pixel), whose number is
+        ``detail["dead_frames"]`` (flag ``dead_frames``). Without a value: ``no_valid_depth``, ``not_finite``.
+
+    Raises:
+        TypeError: an argument is not an array.
+        ValueError: maps are not (T, H, W) float, or the mask does not fit.
+        InputError: there is no such protocol.
+
+    Source:
+        PAI-Bench-C, depth si-RMSE.
+
+    Example:
+        >>> import numpy as np
+        >>> depth = np.array([[[1.0, 2.0, 3.0]]])
+        >>> print(depth_si_rmse(5 * depth, depth))
+        depth_si_rmse 0
+    """
+    own, other = _check_maps(prediction, "prediction"), _check_maps(reference, "reference")
+    common = min(len(own), len(other))
+    chosen = None if mask is None else _check_mask(mask, other, common)
+    parameters = load_protocol(METRIC.name, protocol)
+    meter = DepthMeter(parameters.measure)
+    for part in _parts(common):
+        meter.add(own[part], other[part], None if chosen is None else chosen[part])
+    result = finish(METRIC, meter.counts(), parameters)
+    return _coverage(meter.counts(), len(own), len(other), own.shape[1:] != other.shape[1:]).annotate(result)
