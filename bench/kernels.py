@@ -21,15 +21,14 @@ from control_metrics._bits import pack
 from control_metrics.blur import METRIC as BLUR
 from control_metrics.blur import bilateral_blur, blur_feature, moments_feature
 from control_metrics.depth import depth_si_rmse
-from control_metrics.edge import count_edges, edge_maps
+from control_metrics.edge import canny_parameters, count_edges, edge_maps
 from gen_eval.features import StreamInfo
 from gen_eval.protocols import load_protocol
 from gen_eval.quality import temporal_flickering
 
 _CHUNK = 8
 _BLUR = load_protocol("blur_ssim", "corrected").measure
-_CANNY = {name: load_protocol("edge_f1", "corrected").measure[name] for name in
-          ("low", "high", "aperture", "l2_gradient", "picture")}  # fmt: skip
+_CANNY = canny_parameters(load_protocol("edge_f1", "corrected").measure)
 
 
 def clip(frames: int, height: int, width: int, seed: int) -> NDArray[np.uint8]:

