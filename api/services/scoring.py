@@ -130,7 +130,7 @@ def _again(outcome: GroupOutcome) -> bool:
 
 def pending(run: RunFolder, prepared: Prepared, groups: list[Group]) -> list[Group]:
     """The groups with a row that is not there, or that may end otherwise when tried again."""
-    settled = {row.key for row in run.rows() if row.reason is None or not row.reason.transient}
+    settled = run.settled()
     return [group for group in groups if any(key not in settled for key, _, _ in prepared.expected(group))]
 
 

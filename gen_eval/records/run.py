@@ -147,6 +147,10 @@ class RunFolder:
         """All rows, in key order."""
         return self.store.rows(self.id)
 
+    def settled(self) -> set[tuple[str, str, str, str, str]]:
+        """Keys of the rows that another attempt with the same input would not change."""
+        return {key for key, reason in self.store.keys(self.id) if reason is None or not reason.transient}
+
     def write(self, rows: Iterable[Score]) -> None:
         """Write rows in one transaction; writing a row twice is writing it once."""
         self.store.write(self.id, rows)

@@ -143,6 +143,13 @@ class Store:
             for record in streamed.mappings():
                 yield _from_record(dict(record))
 
+    def keys(self, run: str) -> Iterator[tuple[tuple[str, str, str, str, str], Reason | None]]:
+        """Key and reason of every row of ``run``, in no particular order: what scheduling needs, without the rest."""
+        columns = [scores.c[name] for name in ("model", "sample", "member", "metric", "protocol", "reason")]
+        with self._engine.connect() as connection:
+            for *key, reason in connection.execute(select(*columns).where(scores.c.run == run)):
+                yield tuple(key), None if reason is None else Reason(reason)
+
     def count(self, run: str) -> int:
         """Number of rows of ``run``."""
         with self._engine.connect() as connection:
