@@ -28,7 +28,10 @@ def bilateral_blur(
     """``frames`` (n, H, W, 3) uint8 RGB, each through ``cv2.bilateralFilter`` with its default border."""
     blurred = np.empty_like(frames)
     for index, frame in enumerate(frames):
-        blurred[index] = cv2.bilateralFilter(frame, diameter, sigma_color, sigma_space)
+        if index and np.array_equal(frame, frames[index - 1]):
+            blurred[index] = blurred[index - 1]  # clips that stand still repeat frames; looking costs next to nothing
+        else:
+            blurred[index] = cv2.bilateralFilter(frame, diameter, sigma_color, sigma_space)
     return blurred
 
 
@@ -128,6 +131,8 @@ class BlurSsim(Metric):
         rule = decide["constant_frames"]
         if rule not in {"literal", "substituted"}:
             raise InputError(f"unknown rule constant_frames {rule!r}; expected literal or substituted")
+        if not counts.frames:
+            return MetricResult.without_value(self.name, Reason.TOO_FEW_FRAMES, "there is no common frame")
         values = np.array(counts.frames, dtype=np.float64)
         if rule == "substituted":
             values[list(counts.constant)] = list(counts.constant.values())

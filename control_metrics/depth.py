@@ -173,6 +173,8 @@ class DepthSiRmse(Metric):
         dead_rule, infinities = decide["dead_frames"], decide["infinities"]
         if dead_rule not in {"zero", "left_out"} or infinities not in {"kept", "left_out"}:
             raise InputError(f"unknown rule dead_frames {dead_rule!r} or infinities {infinities!r}")
+        if not counts:
+            return MetricResult.without_value(self.name, Reason.TOO_FEW_FRAMES, "there is no common frame")
         errors = [frame.positive if infinities == "kept" else frame.finite for frame in counts]
         curve = np.array([math.nan if error is None else error for error in errors], dtype=np.float64)
         dead = sum(error is None for error in errors)

@@ -19,7 +19,10 @@ from gen_eval.features import Chunk, Feature, Measure, Meter, Metric, StreamInfo
 from gen_eval.protocols import load_protocol
 from gen_eval.records import Flag, InputError, MetricResult, Reason
 
-_CANNY = ("low", "high", "aperture", "l2_gradient", "picture")
+
+def canny_parameters(measure: Measure) -> dict[str, Any]:
+    """The parameters of :func:`edge_maps` in the ``measure`` section of a protocol."""
+    return {name: measure[name] for name in ("aperture", "high", "l2_gradient", "low", "picture")}
 
 
 def edge_maps(
@@ -54,7 +57,7 @@ def packed_edges(frames: NDArray[np.uint8], **canny: Any) -> Words:
 
 def edge_feature(measure: Measure) -> Feature:
     """The packed edge maps that ``measure`` asks for."""
-    return Feature("edge_bits", packed_edges, tuple((name, measure[name]) for name in sorted(_CANNY)))
+    return Feature("edge_bits", packed_edges, tuple(canny_parameters(measure).items()))
 
 
 def count_edges(prediction: Words, reference: Words) -> NDArray[np.int64]:
@@ -146,13 +149,14 @@ class EdgeF1(Metric):
         rule = decide["no_edges"]
         if rule not in {"unset", "defined"}:
             raise InputError(f"unknown rule no_edges {rule!r}; expected unset or defined")
+        if not counts.frames:
+            return EdgeResult.without_value(self.name, Reason.TOO_FEW_FRAMES, "there is no common frame")
         tp, own, other = (sum(frame[index] for frame in counts.frames) for index in range(3))
         detail = {"tp": tp, "fp": own - tp, "fn": other - tp, "pixels": counts.pixels * len(counts.frames)}
         frame_f1 = [_frame_f1(frame) for frame in counts.frames]
         curve = np.array([math.nan if value is None else value for value in frame_f1], dtype=np.float64)
         known: dict[str, Any] = {"detail": detail, "curves": {self.name: curve}}
         if rule == "unset" and not all(0 < edges < detail["pixels"] for edges in (own, other)):
-            known["detail"] = {**detail, "reference_exception": "AssertionError"}
             message = "a clip without any edge, or with edges only, has no F1 in the reference code"
             return EdgeResult.without_value(self.name, Reason.REFERENCE_UNSET, message, **known)
         if not own and not other:

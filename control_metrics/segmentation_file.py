@@ -7,7 +7,7 @@ The published form is a pickle of builtins only. Its bytes are first walked opco
 anything that could name a class, call something, refer outside the file or reserve memory beyond the file's own size
 ends the reading. What is left goes through an unpickler that refuses every global and every persistent id, then the
 plain lists and dicts are checked field by field, and run lengths are checked to fill their mask exactly before a
-decoder sees them.
+mask is allocated.
 
 Source: PAI-Bench-C, file format of a segmentation file; run lengths are COCO's compressed form.
 """
@@ -45,10 +45,13 @@ _MAX_OPCODES = 1_000_000
 _PLAIN_OPCODES = {
     *("PROTO", "FRAME", "STOP", "MARK", "POP", "POP_MARK", "DUP", "NONE", "NEWTRUE", "NEWFALSE"),
     *("EMPTY_LIST", "APPEND", "APPENDS", "LIST", "EMPTY_DICT", "SETITEM", "SETITEMS", "DICT"),
-    *("EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "BININT", "BININT1", "BININT2", "LONG1", "INT"),
+    *("EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "BININT", "BININT1", "BININT2", "LONG1", "INT", "BINFLOAT"),
     *("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "SHORT_BINBYTES", "BINBYTES", "BINBYTES8"),
     *("MEMOIZE", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET"),
 }
+_UNPICKLING = (
+    *(pickle.UnpicklingError, EOFError, TypeError, IndexError, AttributeError, KeyError, OverflowError, MemoryError),
+)
 _MEMO = {"BINPUT", "LONG_BINPUT"}
 
 
@@ -161,7 +164,7 @@ def _from_pickle(name: str, content: bytes) -> Segmentation:
     _check_opcodes(content)
     try:
         items = _PlainUnpickler(io.BytesIO(content)).load()
-    except (pickle.UnpicklingError, EOFError, TypeError, IndexError, AttributeError, KeyError, MemoryError) as error:
+    except _UNPICKLING as error:
         raise _MalformedError(f"it is no pickle of plain values: {error or type(error).__name__}") from error
     if not isinstance(items, list):
         raise _MalformedError(f"it holds a {type(items).__name__}; expected a list of objects")
@@ -287,15 +290,14 @@ def _decoded(counts: bytes, height: int, width: int) -> Mask:
     Raises:
         ValueError: the run lengths do not fill the mask exactly.
     """
-    from pycocotools import mask as coco
-
     lengths = run_lengths(counts)
     if lengths.size and (lengths.min() < 0 or lengths.max() > height * width):
         raise _MalformedError("its run lengths hold a negative or overlong run")
     if lengths.sum() != height * width:
         raise _MalformedError(f"its run lengths add up to {lengths.sum()}; the mask has {height * width} pixels")
-    decoded = coco.decode({"size": [height, width], "counts": counts})
-    return np.asarray(decoded).view(np.bool_)
+    runs = np.zeros(len(lengths), np.bool_)
+    runs[1::2] = True
+    return np.repeat(runs, lengths).reshape(width, height).T
 
 
 def _field(index: int, item: Any, name: str, kind: type | tuple[type, ...]) -> Any:

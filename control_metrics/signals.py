@@ -21,7 +21,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from gen_eval.protocols import load_protocol
+from control_metrics.blur import blur_feature
+from control_metrics.edge import canny_parameters, edge_maps
+from gen_eval.features import Measure
 from gen_eval.records import ItemError, Reason
 
 _MAX_PIXELS = 67_108_864  # of one map
@@ -32,21 +34,36 @@ _BROKEN = (
 )  # fmt: skip
 
 
-def edge_signal(frames: NDArray[np.uint8], *, protocol: str = "corrected") -> NDArray[np.uint8]:
-    """Edge pictures of ``frames`` (n, H, W, 3) uint8 RGB: the maps of ``edge_f1``, 255 on edges, as three channels."""
-    from control_metrics.edge import edge_maps
+def edge_signal(frames: NDArray[np.uint8], measure: Measure) -> NDArray[np.uint8]:
+    """Edge pictures of frames: the maps that ``edge_f1`` compares, 255 on edges, as three equal channels.
 
-    measure = load_protocol("edge_f1", protocol).measure
-    canny = {name: measure[name] for name in ("low", "high", "aperture", "l2_gradient", "picture")}
-    return np.repeat(edge_maps(frames, **canny)[..., None], 3, axis=-1)
+    Args:
+        frames: (n, H, W, 3) uint8 RGB.
+        measure: ``measure`` section of a protocol of ``edge_f1``.
+    """
+    return np.repeat(edge_maps(frames, **canny_parameters(measure))[..., None], 3, axis=-1)
 
 
-def blur_signal(frames: NDArray[np.uint8], *, protocol: str = "corrected") -> NDArray[np.uint8]:
-    """Blurred pictures of ``frames`` (n, H, W, 3) uint8 RGB: what ``blur_ssim`` compares."""
-    from control_metrics.blur import blur_feature
+def blur_signal(frames: NDArray[np.uint8], measure: Measure) -> NDArray[np.uint8]:
+    """Blurred pictures of frames: what ``blur_ssim`` compares.
 
-    blurred: NDArray[np.uint8] = blur_feature(load_protocol("blur_ssim", protocol).measure)(frames)
+    Args:
+        frames: (n, H, W, 3) uint8 RGB.
+        measure: ``measure`` section of a protocol of ``blur_ssim``.
+    """
+    blurred: NDArray[np.uint8] = blur_feature(measure)(frames)
     return blurred
+
+
+def write_edges(path: Path, maps: NDArray[np.bool_]) -> None:
+    """Write exact edge maps (T, H, W) bool as the array ``data`` of a compressed ``.npz`` (a video of them is lossy).
+
+    Raises:
+        ValueError: ``maps`` is not (T, H, W) bool.
+    """
+    if maps.ndim != 3 or maps.dtype != np.bool_:
+        raise ValueError(f"edge maps must be (T, H, W) bool, not {maps.shape} {maps.dtype}")
+    _write(path, maps)
 
 
 class DepthFile:
@@ -155,9 +172,12 @@ def write_depth(path: Path, depth: NDArray[np.floating[Any]]) -> None:
     """
     if depth.ndim != 3 or depth.dtype.kind != "f":
         raise ValueError(f"depth must be (T, H, W) of floats, not {depth.shape} {depth.dtype}")
-    path = Path(path)
-    with path.open("wb") as file:  # an open file keeps the name as it is; NumPy would add an ending
-        np.savez_compressed(file, data=np.ascontiguousarray(depth, dtype=np.float32))
+    _write(path, np.ascontiguousarray(depth, dtype=np.float32))
+
+
+def _write(path: Path, data: NDArray[Any]) -> None:
+    with Path(path).open("wb") as file:  # an open file keeps the name as it is; NumPy would add an ending
+        np.savez_compressed(file, data=data)
 
 
 def _undecodable(path: Path, error: BaseException) -> ItemError:

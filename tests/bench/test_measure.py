@@ -1,0 +1,76 @@
+"""The runner of benches, and the plain references that our kernels are measured against."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bench import measure, plain
+from control_metrics import blur_ssim, depth_si_rmse, mask_miou
+from control_metrics._bits import pack
+from control_metrics.blur import METRIC as BLUR
+from control_metrics.blur import blur_feature, moments_feature
+from control_metrics.edge import count_edges
+from gen_eval.features import StreamInfo
+from gen_eval.protocols import load_protocol
+from gen_eval.quality import temporal_flickering
+
+
+def test_both_sides_run_in_alternation_and_each_round_has_a_ratio():
+    calls = []
+    found = measure.compare("x", lambda: calls.append("ours"), lambda: calls.append("plain"), rounds=3, wall=True)
+    assert calls[:2] == ["ours", "plain"]  # for memory
+    assert calls[2:] == ["ours", "plain", "plain", "ours", "ours", "plain"]
+    assert [len(values) for values in (found.ratios, found.ours, found.plain)] == [3, 3, 3]
+    assert found.ratio == sorted(found.ratios)[1]
+    assert found.ratios == tuple(slow / fast for slow, fast in zip(found.plain, found.ours, strict=True))
+
+
+def test_no_round_is_refused():
+    with pytest.raises(ValueError, match="rounds"):
+        measure.compare("x", lambda: None, lambda: None, rounds=0)
+
+
+def test_peak_memory_sees_what_is_taken():
+    peak = measure.peak_memory(lambda: np.ones(8 * 2**20))  # 64 MiB
+    assert peak is None or 60 < peak < 80
+
+
+def test_table_and_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "RESULTS", tmp_path / "results")
+    good = measure.Comparison("good", 12.0, (11.0, 12.0, 30.0), (0.1,) * 3, (1.2,) * 3, 3.0, None, 10)
+    bad = measure.Comparison("bad", 2.0, (2.0,), (1.0,), (2.0,), None, None, 10)
+    text = measure.table([good, bad])
+    assert "11.0..30.0" in text
+    assert ">= 10 ok" in text
+    assert ">= 10 MISSED" in text
+    document = json.loads(measure.save("kernels", [good, bad], more=1).read_text())
+    assert [one["met"] for one in document["results"]] == [True, False]
+    assert document["more"] == 1
+    assert document["machine"]["cores"] >= 1
+
+
+def test_plain_references_compute_what_ours_do(noise):
+    own, real = noise(2, seed=1), noise(2, seed=2)
+    chosen = load_protocol("blur_ssim", "reference").measure
+    blurred, moments = blur_feature(chosen), moments_feature(chosen)
+    meter = BLUR.meter(chosen, StreamInfo(24, 30))
+    meter.update({blurred: own}, {blurred: real, moments: moments(real)})
+    assert np.mean(meter.counts().frames) == pytest.approx(plain.ssim(own, real), abs=1e-12)
+    assert float(blur_ssim(own, real)) == pytest.approx(plain.ssim(blurred(own), blurred(real)), abs=1e-12)
+
+    left, right = own[..., 0] // 128 * 255, real[..., 0] // 128 * 255
+    both, predicted, expected = count_edges(pack(left), pack(right)).sum(axis=0)
+    assert plain.edge_counts(left, right) == (both, predicted - both, expected - both)
+    with pytest.raises(ValueError, match="one value"):
+        plain.edge_counts(left * 0, right)
+
+    maps = own[..., 0].astype(float), real[..., 0].astype(float)
+    maps[1][1] = 0
+    assert float(depth_si_rmse(*maps, protocol="reference")) == pytest.approx(plain.si_rmse(*maps))
+
+    objects = [[(f"c{number % 2}", clip[..., number] > 128) for number in range(3)] for clip in (own, real)]
+    result = mask_miou(*objects, protocol="reference")
+    assert (result.value, result.values["recall"]) == pytest.approx(plain.miou(*objects), abs=1e-6)
+
+    assert float(temporal_flickering(own, protocol="reference")) == pytest.approx(plain.flickering(own), abs=1e-6)
