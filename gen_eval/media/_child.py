@@ -121,7 +121,8 @@ class _Server:
             return self._decoder.fill(memory, message["count"], self._go_on)
         if self._decoder is not None:
             self._decoder.close()
-        self._decoder = self._memory = None
+        self._decoder = None
+        self._memory = self._memory if message["keep"] else None
         return {"closed": True}
 
     def _map(self, descriptor: int) -> None:

@@ -26,6 +26,10 @@ FORMATS = (
 )
 """Container formats that are read (FFmpeg's names). No playlists, no picture sequences, no devices, no subtitles."""
 
+_MATRICES = frozenset({0, 1, 2, 4, 5, 6, 7, 9})
+"""Colour matrices that can be turned into RGB; 2 is "unspecified", which is read as BT.601."""
+_RANGES = frozenset({0, 1, 2})
+
 
 class Fault(Exception):  # noqa: N818 - it crosses a process border and becomes an ItemError there
     """Why a file gives no (more) frames; ``reason`` is the name of a row's reason."""
@@ -81,6 +85,7 @@ class Decoder:
         self._index = 0
         self._discarded = self._skipped = self._corrupt = self._last_duration = 0
         self._error: str | None = None
+        self._unknown_matrix: int | None = None
         try:
             self._stream = self._video_stream()
             self._frames = self._decoded()
@@ -161,6 +166,11 @@ class Decoder:
     def _store(self, frame: VideoFrame, target: memoryview) -> None:
         from av.error import FFmpegError
 
+        if frame.colorspace not in _MATRICES:
+            self._unknown_matrix = frame.colorspace
+            frame.colorspace = 2
+        if frame.color_range not in _RANGES:
+            frame.color_range = 0
         try:
             rgb = self._reformatter.reformat(frame, format="rgb24", interpolation="BILINEAR", threads=1)
         except (FFmpegError, ValueError) as error:
@@ -210,6 +220,7 @@ class Decoder:
             "discarded": self._discarded,
             "skipped": self._skipped,
             "corrupt": self._corrupt,
+            "unknown_matrix": self._unknown_matrix,
             "indexed": len(self._stream.index_entries),
             "last_duration": self._last_duration,
         }

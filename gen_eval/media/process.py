@@ -36,6 +36,7 @@ from gen_eval.records import ItemError, MissingPart, Reason
 _START_SECONDS = 60.0
 _CLOSE_SECONDS = 2.0
 _IDLE = 8
+_MOST_KEPT = 96 * 2**20
 
 
 def shared_memory(size: int) -> tuple[int, NDArray[np.uint8]]:
@@ -63,7 +64,13 @@ def _anonymous_file() -> int:
 
 
 class DecoderProcess:
-    """One child process with its socket. Used by one stream, in one thread, at a time."""
+    """One child process with its socket. Used by one stream, in one thread, at a time.
+
+    Attributes:
+        process: the child.
+        memory: frame memory that the child maps, ``None`` before there is one. It outlives a clip: touching fresh
+            memory costs about as much as decoding an easy clip into it.
+    """
 
     def __init__(self) -> None:
         """Start the child and wait until it is ready.
@@ -71,6 +78,7 @@ class DecoderProcess:
         Raises:
             MissingPart: it does not start (PyAV missing, no interpreter).
         """
+        self.memory: NDArray[np.uint8] | None = None
         ours, theirs = socket.socketpair()
         with theirs:
             command = [sys.executable, "-P", str(Path(_child.__file__)), str(theirs.fileno()), str(os.getpid())]
@@ -127,9 +135,17 @@ class DecoderProcess:
                 Reason.UNDECODABLE, f"{name}: the decoder crashed ({ended}) on this file", {"decoder_ended": ended}
             ) from error
 
+    def free_memory(self) -> NDArray[np.uint8] | None:
+        """The memory of an earlier clip, if no array of frames lies on it any more; otherwise it is left to those."""
+        if self.memory is not None and sys.getrefcount(self.memory) > 2:  # 2: the attribute and the argument
+            self.memory = None
+        return self.memory
+
     def rest(self) -> bool:
-        """Make the child close its file and forget its memory; whether it did so in time and can be used again."""
-        self.ask({"do": "close"})
+        """Make the child close its file; whether it did so in time and can be used again."""
+        if self.memory is not None and self.memory.size > _MOST_KEPT:
+            self.memory = None
+        self.ask({"do": "close", "keep": self.memory is not None})
         try:
             self._await(lambda message: "closed" in message, _CLOSE_SECONDS, faults=False)
         except (EOFError, TimeoutError):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gen_eval.media.process import DecoderPool
 from gen_eval.media.sampling import All, Explicit, Indices, Sampling
 from gen_eval.media.stream import ClipInfo, ClipStream, Frames, open_clip
-from gen_eval.records import Flag
+from gen_eval.records import Flag, ItemError, Reason
 
 _CHUNK = 8
 _MOST_GUESSED = 1_000_000
@@ -58,7 +58,8 @@ def read_clip(
     lies behind it is neither counted nor flagged.
 
     Raises:
-        ItemError: see :func:`gen_eval.media.open_clip` and ``ClipStream.read``.
+        ItemError: see :func:`gen_eval.media.open_clip` and ``ClipStream.read``; ``undecodable`` also when the time
+            stamps are so far apart that ``AtRate`` refuses them.
         ValueError: ``Explicit`` names a frame that the clip does not have.
     """
     arguments: dict[str, Any] = {"timeout": timeout, "isolated": isolated, "pool": pool}
@@ -66,7 +67,7 @@ def read_clip(
         guess, limit = _guess(stream.info, sampling)
         stream.select(None if guess is None else guess.tolist(), limit)
         frames = _collect(stream, None if guess is None else len(guess))
-        indices = sampling.choose(stream.times)
+        indices = _choose(sampling, stream)
         kept = np.arange(len(frames)) if guess is None else guess[: len(frames)]
     if not np.isin(indices, kept).all():
         kept = np.unique(indices)
@@ -97,7 +98,19 @@ def _guess(info: ClipInfo, sampling: Sampling) -> tuple[Indices | None, int | No
         count = round(info.duration * info.fps)
     if not count or not info.fps or count > _MOST_GUESSED:
         return np.empty(0, np.int64), None
-    return np.unique(sampling.choose(np.arange(count) / info.fps)), None
+    try:
+        return np.unique(sampling.choose(np.arange(count) / info.fps)), None
+    except ValueError:  # a header of absurd length; the real times decide
+        return np.empty(0, np.int64), None
+
+
+def _choose(sampling: Sampling, stream: ClipStream) -> Indices:
+    try:
+        return sampling.choose(stream.times)
+    except ValueError as error:
+        if isinstance(sampling, Explicit):
+            raise  # the caller asked for a frame that is not there
+        raise ItemError(Reason.UNDECODABLE, f"its time stamps cannot be sampled: {error}", stream.detail()) from error
 
 
 def _collect(stream: ClipStream, expected: int | None) -> Frames:

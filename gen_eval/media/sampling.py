@@ -17,6 +17,7 @@ Times: TypeAlias = Sequence[float] | NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
 _TIE = 1e-9
+_MOST = 10_000
 
 
 def _checked(times: Times) -> NDArray[np.float64]:
@@ -175,11 +176,21 @@ class AtRate:
             _positive("max_frames", self.max_frames, whole=True)
 
     def choose(self, times: Times) -> Indices:
-        """Indices that do not decrease."""
+        """Indices that do not decrease.
+
+        Raises:
+            ValueError: more than 10,000 frames would be taken and more than ten times what the clip has; such times are
+                those of a damaged file.
+        """
         known = _checked(times)
-        count = int(np.floor((known[-1] - known[0]) * self.fps + _TIE * self.fps)) + 1
+        count = np.floor((known[-1] - known[0]) * self.fps + _TIE * self.fps) + 1
         if self.max_frames is not None and count > self.max_frames:
             return Uniform(self.max_frames).choose(known)
+        if count > max(_MOST, 10 * len(known)):
+            raise ValueError(
+                f"{self.fps:g} frames a second over {known[-1] - known[0]:g} s are {count:.0f} frames of a clip that "
+                f"has {len(known)}; set max_frames, or check the clip's time stamps"
+            )
         return nearest(known, known[0] + np.arange(count) / self.fps)
 
 

@@ -59,8 +59,12 @@ class _Slots:
         """How many of ``count`` frames are decoded at a time."""
         return max(1, min(count, _MOST_BYTES // self.frame_bytes))
 
-    def use(self, memory: NDArray[np.uint8], capacity: int) -> None:
-        self._memory, self.capacity, self._turn = memory, capacity, 0
+    def use(self, memory: NDArray[np.uint8]) -> None:
+        self._memory, self.capacity, self._turn = memory, memory.size // (2 * self.frame_bytes), 0
+
+    def release(self) -> None:
+        """Hold no memory any more; arrays that were given out keep theirs."""
+        self._memory, self.capacity = np.empty(0, np.uint8), 0
 
     def next_offset(self) -> int:
         self._turn = 1 - self._turn
@@ -86,8 +90,9 @@ class IsolatedSource:
             ItemError: it cannot be opened or its first frame not be decoded.
         """
         self._name, self._timeout, self._pool = name, timeout, pool
-        self._process: DecoderProcess | None = pool.take()
+        self._slots = _Slots((1, 1, 3))
         self._selection: dict[str, Any] = {}
+        self._process: DecoderProcess | None = pool.take()
         try:
             self._process.ask({"do": "open", "path": path, "max_pixels": max_pixels, "timeout": timeout})
             self.info: dict[str, Any] = self._process.answer(name, timeout)["info"]
@@ -95,6 +100,9 @@ class IsolatedSource:
             self.close()
             raise
         self._slots = _slots(self.info)
+        memory = self._process.free_memory()
+        if memory is not None:
+            self._slots.use(memory)
 
     def select(self, wanted: Sequence[int] | None, limit: int | None) -> None:
         """See :class:`Source`."""
@@ -111,7 +119,8 @@ class IsolatedSource:
             return
         descriptor, memory = shared_memory(2 * count * self._slots.frame_bytes)
         with _closing(descriptor):
-            self._slots.use(memory, count)
+            self._slots.use(memory)
+            self._process.memory = memory
             self._process.ask({**message, "offset": self._slots.next_offset()}, descriptor)
 
     def collect(self) -> Filled:
@@ -122,9 +131,10 @@ class IsolatedSource:
 
     def close(self) -> None:
         """See :class:`Source`."""
-        if self._process is not None:
-            self._pool.give(self._process)
-            self._process = None
+        process, self._process = self._process, None
+        if process is not None:
+            self._slots.release()
+            self._pool.give(process)
 
 
 class LocalSource:
@@ -153,7 +163,7 @@ class LocalSource:
     def collect(self) -> Filled:
         """See :class:`Source`."""
         if self._count > self._slots.capacity:
-            self._slots.use(np.empty(2 * self._count * self._slots.frame_bytes, np.uint8), self._count)
+            self._slots.use(np.empty(2 * self._count * self._slots.frame_bytes, np.uint8))
         self._slots.next_offset()
         place = self._slots.frames(self._count)
         with _as_item_error():

@@ -5,8 +5,10 @@ Rules, the same for every metric, judge and report:
 - Frames come in presentation order as 8-bit RGB; times come from the container's time stamps, exactly.
 - The rotation flag is applied, all eight orientations. Another angle is not; the detail says so.
 - Pixels that are not square are flagged, and the frames used as stored. Interlaced frames are used as stored.
-- Alpha is dropped, not blended. Samples of more than 8 bits are brought to 8. Gray becomes three equal channels.
-- The tags for colour matrix and range are honoured; without tags: BT.601, limited range, whatever the size.
+- Alpha is dropped, not blended. Samples of more than 8 bits are brought to 8. Gray becomes three equal channels, its
+  values as they are stored.
+- The tags for colour matrix and range are honoured; without tags, or with a matrix that is unknown here: BT.601,
+  limited range, whatever the size.
 - A decoding error after the first frame ends the clip (flag ``truncated``); before it, undecodable packets are skipped.
 - ``truncated`` is also a clip with fewer frames than its header counts (frames that an edit list hides do not count).
   AVI counts frames that were left out on purpose and Matroska none: there the clip must also end more than half a step
@@ -260,8 +262,11 @@ class ClipStream:
         if Flag.NOT_8_BIT in self.info.flags or Flag.ALPHA_DROPPED in self.info.flags:
             detail["pixel_format"] = self.info.pixel_format
         end = self._end or {}
-        unusual = {"decode_error": end.get("error")} | {
-            f"{name}_{what}": end.get(name) for name, what in (("skipped", "packets"), ("corrupt", "frames"))
+        unusual = {
+            "decode_error": end.get("error"),
+            "skipped_packets": end.get("skipped"),
+            "corrupt_frames": end.get("corrupt"),
+            "unknown_colour_matrix": end.get("unknown_matrix"),
         }
         return detail | {name: value for name, value in unusual.items() if value}
 

@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gen_eval.media.files import replacing
-from gen_eval.media.pixels import to_uint8
+from gen_eval.media.pixels import check_shape, to_uint8
 
 if TYPE_CHECKING:
     from av.container import OutputContainer
     from av.video.codeccontext import VideoCodecContext
 
 _CRF = "10"
+_CHUNK = 8
 _BT709 = 1
 _LIMITED = 1
 
@@ -86,12 +87,12 @@ def _rate(fps: float | Fraction) -> Fraction:
 
 
 def _chunks(frames: Any) -> Iterator[NDArray[np.uint8]]:
-    parts: Any = frames
+    parts = frames
     if isinstance(frames, np.ndarray):
-        whole = frames  # a wrong shape is refused as a whole, by its own name
-        parts = [whole] if whole.ndim != 4 else (whole[start : start + 8] for start in range(0, len(whole), 8))
-    for chunk in parts:
-        yield to_uint8(chunk, "frames", axes="THW3")
+        check_shape(frames, "frames", axes="THW3")
+        parts = (frames[start : start + _CHUNK] for start in range(0, len(frames), _CHUNK))  # floats: piece by piece
+    for part in parts:
+        yield to_uint8(part, "frames", axes="THW3")
 
 
 def _same_size(first: NDArray[np.uint8], others: Iterator[NDArray[np.uint8]]) -> Iterator[NDArray[np.uint8]]:

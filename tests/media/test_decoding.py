@@ -169,6 +169,17 @@ def test_colour_tags_are_honoured(
     assert np.abs(pixels - np.array(expected)).max() <= 2
 
 
+def test_a_matrix_that_is_unknown_is_read_as_untagged_and_said(tmp_path: Path, encode: Encode) -> None:
+    def tag(stream: Any) -> None:
+        stream.codec_context.colorspace = 8  # YCgCo
+
+    frames = flat("yuv420p", 100, 90, 200, colorspace=8)
+    clip = read_clip(encode(tmp_path / "clip.mp4", frames, options={"crf": "0"}, prepare=tag))
+    plain_clip = read_clip(encode(tmp_path / "plain.mp4", flat("yuv420p", 100, 90, 200), options={"crf": "0"}))
+    assert np.array_equal(clip.frames, plain_clip.frames)
+    assert clip.detail["unknown_colour_matrix"] == 8
+
+
 def test_gray_becomes_three_equal_channels(tmp_path: Path, encode: Encode) -> None:
     path = encode(tmp_path / "clip.mkv", flat("gray", 126), codec="ffv1", pixel_format="gray")
     frames = read_clip(path).frames

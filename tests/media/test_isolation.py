@@ -158,6 +158,16 @@ def test_a_decoder_that_cannot_start_is_a_missing_part(
         open_clip(clips / "fast.mp4", pool=pool)
 
 
+def test_without_anonymous_memory_files_a_temporary_one_serves(
+    clips: Path, pool: DecoderPool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = read_clip(clips / "fast.mp4", isolated=False).frames
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert np.array_equal(read_clip(clips / "fast.mp4", pool=pool).frames, whole)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_many_threads_share_a_pool(clips: Path, pool: DecoderPool) -> None:
     names = ["fast.mp4", "cut.mp4", "vfr.mp4", "rotated.mp4"] * 4
     expected = {name: read_clip(clips / name, isolated=False).frames for name in set(names)}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import av
+import numpy as np
 import pytest
 
-from gen_eval.media import read_clip
+from gen_eval.media import All, AtRate, Uniform, read_clip
 from gen_eval.records import ItemError, Reason
 
 
@@ -81,3 +83,25 @@ def test_things_that_are_no_regular_files_do_not_block(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe.mp4", Path("/dev/zero"), tmp_path):
         for isolated in (True, False):
             assert reason(path, isolated=isolated) is Reason.UNDECODABLE
+
+
+def test_damaged_files_give_frames_or_a_reason(clips: Path, tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    path = tmp_path / "damaged.mp4"
+    outcomes = set()
+    for round_ in range(60):
+        data = np.frombuffer((clips / ("vfr.mp4" if round_ % 2 else "fast.mp4")).read_bytes(), np.uint8).copy()
+        reach = len(data) if round_ % 3 else 1500  # also the header by itself
+        places = generator.integers(0, reach, 20)
+        data[places] = generator.integers(0, 256, 20)
+        path.write_bytes(data[: generator.integers(len(data) // 2, len(data) + 1)].tobytes())
+        try:
+            clip = read_clip(path, (All(), Uniform(8), AtRate(2))[round_ % 3])
+        except ItemError as error:
+            outcomes.add(str(error.reason))
+        else:
+            outcomes.add("frames")
+            assert len(clip.frames) == len(clip.times) == len(clip.indices) > 0
+            assert np.isfinite(clip.times).all()
+            json.dumps(clip.detail, allow_nan=False)
+    assert {"frames", "undecodable"} <= outcomes <= {"frames", "undecodable", "size_changes", "decode_timeout"}

@@ -89,6 +89,13 @@ def test_bad_times_are_refused(times: list[float]) -> None:
         Uniform(2).choose(times)
 
 
+def test_times_of_a_damaged_file_do_not_exhaust_memory() -> None:
+    with pytest.raises(ValueError, match="2000001 frames of a clip that has 3"):
+        AtRate(2).choose([0.0, 0.04, 1e6])
+    assert AtRate(2, max_frames=3).choose([0.0, 0.04, 1e6]).tolist() == [0, 1, 2]
+    assert len(AtRate(100).choose(np.arange(20_000) / 50)) == 39_999
+
+
 def test_an_interval_must_run_forward() -> None:
     with pytest.raises(ValueError, match="before it starts"):
         frames_of_interval([0.0, 1.0], 0.9, 0.1)

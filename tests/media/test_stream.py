@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from gen_eval.media import open_clip, read_clip
+from gen_eval.media import DecoderPool, open_clip, read_clip
 from gen_eval.media import sources as sources_module
 from gen_eval.records import Flag
 
@@ -45,16 +45,27 @@ def test_any_sequence_of_reads_gives_the_same_frames(
 
 
 @pytest.mark.parametrize("isolated", [True, False])
-def test_frames_are_valid_until_the_next_read_and_after_closing(clips: Path, isolated: bool) -> None:
-    whole = read_clip(clips / "fast.mp4").frames
-    with open_clip(clips / "fast.mp4", isolated=isolated) as stream:
+def test_frames_are_valid_until_the_next_read_and_after_closing(clips: Path, isolated: bool, pool: DecoderPool) -> None:
+    whole = read_clip(clips / "fast.mp4", isolated=False).frames
+    with open_clip(clips / "fast.mp4", isolated=isolated, pool=pool) as stream:
         stream.read(4)
         frames, _ = stream.read(4)
-        probe_again = read_clip(clips / "fast.mp4", isolated=isolated).frames  # other work with decoders meanwhile
         assert np.array_equal(frames, whole[4:8])
-    gc.collect()
-    assert np.array_equal(frames, whole[4:8])
-    assert np.array_equal(probe_again, whole)
+    kept = np.asarray(memoryview(frames))  # held by something else than the array that was given
+    del frames
+    for _ in range(3):
+        read_clip(clips / "rotated.mp4", isolated=isolated, pool=pool)  # by the same process
+    assert np.array_equal(kept, whole[4:8])
+
+
+def test_memory_is_used_again_when_nobody_looks_at_it(clips: Path, pool: DecoderPool) -> None:
+    addresses = []
+    for _ in range(3):
+        with open_clip(clips / "fast.mp4", pool=pool) as stream:
+            addresses.append(stream.read(8)[0].ctypes.data)
+    assert len(set(addresses)) == 1
+    (process,) = pool._resting
+    assert process.free_memory() is not None
 
 
 def test_chunks_too_large_for_memory_are_put_together(clips: Path, monkeypatch: pytest.MonkeyPatch) -> None:
