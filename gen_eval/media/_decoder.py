@@ -192,9 +192,10 @@ class Decoder:
         while True:
             try:
                 packet = next(packets)
-                if packet.size == 0 and packet.dts is not None:
-                    continue  # stands for a frame that was left out; the decoder would take it for the end
-                self._discarded += packet.is_discard
+                placeholder = packet.size == 0 and packet.dts is not None
+                self._discarded += placeholder or packet.is_discard
+                if placeholder:  # for a frame that was left out; the decoder would take it for the end
+                    continue
             except StopIteration:
                 return
             except FFmpegError as error:

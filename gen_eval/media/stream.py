@@ -230,6 +230,8 @@ class ClipStream:
             return False
         if end["error"] is not None:
             return True
+        if self.decoded_frames == declared:
+            return False
         if declared is None or self.info.container == "avi":  # AVI counts frames that were left out, too
             return self._ends_early(end)
         if "mov" in self.info.container and end["indexed"]:
@@ -238,7 +240,7 @@ class ClipStream:
 
     def _ends_early(self, end: dict[str, Any]) -> bool:
         span, unit = self._raw["span"], _ratio(self._raw["time_base"])
-        if span is None or self.decoded_frames == (self.info.declared_frames or 0):
+        if span is None:
             return False
         times = self.times
         shown = max(float(end["last_duration"] * (unit or 0)), float(np.diff(times).max(initial=0.0)))

@@ -282,12 +282,71 @@ def test_frames_hidden_by_an_edit_list_are_not_missing(clips: Path, tmp_path: Pa
     assert np.array_equal(clip.frames, plain(clips / "fast.mp4")[skip : skip + 19])
 
 
+def test_whole_groups_of_pictures_hidden_by_an_edit_list(tmp_path: Path, encode: Encode, noise: Noise) -> None:
+    whole = encode(
+        tmp_path / "clip.mp4", noise(24), options={"g": "6", "bf": "0"}, container={"movflags": "+faststart"}
+    )
+    data = bytearray(whole.read_bytes())
+    place = data.find(b"elst") + 12
+    duration, start, rate = struct.unpack(">Iii", data[place : place + 12])
+    data[place : place + 12] = struct.pack(">Iii", duration // 3, start + 512 * 14, rate)
+    (tmp_path / "edited.mp4").write_bytes(data)
+    clip = read_clip(tmp_path / "edited.mp4")
+    assert np.array_equal(clip.frames, plain(whole)[14:22])
+    assert clip.flags == ()
+
+
+def test_an_empty_packet_stands_for_no_frame_and_is_not_the_end(tmp_path: Path, encode: Encode, noise: Noise) -> None:
+    whole = encode(tmp_path / "clip.mp4", noise(8), codec="mjpeg", pixel_format="yuvj420p")
+    data = bytearray(whole.read_bytes())
+    place = data.find(b"stsz") + 16
+    sizes = list(struct.unpack(">8I", data[place : place + 32]))
+    sizes[2:4] = 0, sizes[2] + sizes[3]  # the fourth packet begins where the third did
+    data[place : place + 32] = struct.pack(">8I", *sizes)
+    (tmp_path / "hole.mp4").write_bytes(data)
+    clip = read_clip(tmp_path / "hole.mp4")
+    assert np.array_equal(clip.frames, plain(whole)[[0, 1, 2, 4, 5, 6, 7]])
+    assert clip.times == pytest.approx(np.array([0, 1, 3, 4, 5, 6, 7]) / 24)
+    assert clip.flags == (Flag.VARIABLE_FPS,)
+
+
+def test_avi_that_counts_frames_left_out_is_not_truncated(tmp_path: Path, encode: Encode, noise: Noise) -> None:
+    times = [40 * index for index in range(12)] + [480 + 120 * index for index in range(12)]
+    path = encode(tmp_path / "clip.avi", noise(24), rate=25, pts=times, codec="mpeg4")
+    clip = read_clip(path)
+    assert len(clip.frames) == 24
+    assert clip.info.declared_frames is not None
+    assert clip.info.declared_frames > 24
+    assert clip.flags == (Flag.VARIABLE_FPS,)
+
+
 def test_recording_that_begins_between_key_frames(tmp_path: Path, encode: Encode, noise: Noise) -> None:
     whole = encode(tmp_path / "clip.ts", noise(24), options={"g": "12", "bf": "0"})
     (tmp_path / "later.ts").write_bytes(whole.read_bytes()[188 * 40 :])
     clip = read_clip(tmp_path / "later.ts")
     assert len(clip.frames) >= 12
     assert np.array_equal(clip.frames[-12:], plain(whole)[-12:])
+
+
+def test_packets_that_cannot_be_decoded_before_the_first_frame_are_skipped(
+    tmp_path: Path, encode: Encode, noise: Noise
+) -> None:
+    whole = encode(tmp_path / "clip.mp4", noise(12), codec="mjpeg", pixel_format="yuvj420p")
+    data = bytearray(whole.read_bytes())
+    start = data.find(b"\xff\xd8")
+    data[start : start + 600] = bytes(600)
+    (tmp_path / "damaged.mp4").write_bytes(data)
+    clip = read_clip(tmp_path / "damaged.mp4")
+    assert np.array_equal(clip.frames, plain(whole)[1:])
+    assert clip.flags == (Flag.TRUNCATED,)
+    assert clip.detail["skipped_packets"] == 1
+    data = bytearray(whole.read_bytes())
+    start = data.find(b"\xff\xd8", data.find(b"\xff\xd8") + 2)
+    data[start : start + 600] = bytes(600)
+    (tmp_path / "damaged.mp4").write_bytes(data)
+    clip = read_clip(tmp_path / "damaged.mp4")
+    assert np.array_equal(clip.frames, plain(whole)[:1])
+    assert clip.flags == (Flag.TRUNCATED,)
 
 
 def test_single_frame(tmp_path: Path, encode: Encode, noise: Noise, read: Callable[..., Clip]) -> None:
