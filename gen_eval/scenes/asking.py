@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 
 from gen_eval.scenes.clip import YES_NO, Question
@@ -13,6 +14,15 @@ _COUNTS = ("none", "one", "two", "three or more")
 def yes_no(uid: str, question: str, truth: bool, category: str) -> Question:
     """A question that is answered by Yes (A) or No (B)."""
     return Question(uid, question, dict(YES_NO), "A" if truth else "B", category)
+
+
+def either(uid: str, seed: int, when_true: str, when_false: str, fact: bool, category: str) -> Question:
+    """A yes/no question about ``fact`` that asks for it or for its opposite, by seed and uid.
+
+    Most things are right in most clips; asked one way only, a judge that always says No would look good.
+    """
+    opposite = (seed + zlib.crc32(uid.encode())) % 2 == 1
+    return yes_no(uid, when_false if opposite else when_true, fact != opposite, category)
 
 
 def choice(uid: str, question: str, texts: Sequence[str], right: str, category: str, *, turn: int = 0) -> Question:

@@ -1,8 +1,8 @@
 """How much of each pixel a convex shape covers.
 
-Every pixel row is cut into bands. Within a band a convex shape is one interval, whose overlap with each pixel is
-computed exactly; bands at the top and bottom count by the height that lies within the shape. Upright rectangles come
-out exact, ellipses and slanted edges to second order in the band height.
+Every pixel row is cut into bands. Within a band a convex shape is taken as one upright rectangle of the same area, and
+its overlap with each pixel is computed exactly; bands at the top and bottom count by the height that lies within the
+shape. Upright rectangles come out exact, other shapes to second order in the band height.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def coverage(shape: Shape, camera: Camera, height: int, width: int) -> tuple[Win
     limits = np.arange(window.top * _BANDS, window.bottom * _BANDS + 1) / _BANDS
     upper, lower = np.maximum(limits[:-1], low), np.minimum(limits[1:], high)
     weight = np.maximum(lower - upper, 0.0)
-    start, end = _interval(shape, camera, (upper + lower) / 2)
+    start, end = _interval(shape, camera, upper, lower)
     columns = np.arange(window.left, window.right, dtype=np.float64)
     overlap = np.minimum(end[:, None], columns + 1) - np.maximum(start[:, None], columns)
     shares = np.clip(overlap, 0.0, 1.0) * weight[:, None]
@@ -115,14 +115,16 @@ def _extent(shape: Shape, camera: Camera) -> tuple[float, float, float, float]:
     return float(rows.min()), float(rows.max()), float(columns.min()), float(columns.max())
 
 
-def _interval(shape: Shape, camera: Camera, rows: Array) -> tuple[Array, Array]:
-    """Left and right end of the shape at pixel rows; an empty interval where the row misses it."""
+def _interval(shape: Shape, camera: Camera, upper: Array, lower: Array) -> tuple[Array, Array]:
+    """Mean left and right end of the shape between pixel rows; an empty interval where it is not."""
     if isinstance(shape, Ellipse):
         (a, b), (x, y) = shape.axes, shape.centre
-        relative = (rows - camera.rows(y)) / (b * camera.scale)
-        half = a * camera.scale * np.sqrt(np.maximum(1.0 - relative**2, 0.0))
+        below, above = (_segment((rows - camera.rows(y)) / (b * camera.scale)) for rows in (lower, upper))
+        height = np.maximum(lower - upper, 1e-12) / (b * camera.scale)
+        half = a * camera.scale * np.maximum(below - above, 0.0) / height
         middle = camera.columns(x)
         return middle - half, middle + half
+    rows = (upper + lower) / 2
     vertices = np.array(shape.vertices)
     columns, heights = camera.columns(vertices[:, 0]), camera.rows(vertices[:, 1])
     start, end = np.full(rows.shape, np.inf), np.full(rows.shape, -np.inf)
@@ -135,3 +137,9 @@ def _interval(shape: Shape, camera: Camera, rows: Array) -> tuple[Array, Array]:
         start = np.where(crossed, np.minimum(start, at), start)
         end = np.where(crossed, np.maximum(end, at), end)
     return start, end
+
+
+def _segment(t: Array) -> Array:
+    """Integral of sqrt(1 - t^2) from 0 to ``t``, which is held within -1..1."""
+    inside = np.clip(t, -1.0, 1.0)
+    return np.asarray((inside * np.sqrt(1.0 - inside**2) + np.arcsin(inside)) / 2)

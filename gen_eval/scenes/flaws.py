@@ -136,7 +136,9 @@ def _frame_drop(plan: Plan, case: Case) -> Plan:
     count = len(plan.order)
     if count < 2:
         return plan
-    dropped = 1 + case.rng.permutation(count - 1)[: max(1, round(0.7 * case.strength * (count - 1)))]
+    share = max(1, round(0.7 * case.strength * (count - 1)))
+    first = min(_strike(plan, case, 0.5), count - 1)  # a frame whose loss is seen even if most of the clip is at rest
+    dropped = np.array([first, *(frame for frame in 1 + case.rng.permutation(count - 1) if frame != first)])[:share]
     kept = plan.order.copy()
     kept[dropped] = 0
     return replace(plan, order=np.maximum.accumulate(kept))

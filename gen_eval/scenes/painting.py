@@ -21,12 +21,13 @@ _ROPE_COLOUR = (66, 58, 52)
 
 @dataclass(frozen=True)
 class Pose:
-    """One body at one moment: scene position, turn, colour."""
+    """One body at one moment: scene position, turn, colour, and where the rope ends that it holds."""
 
     body: Body
     centre: tuple[float, float]
     spin: float
     colour: tuple[float, float, float]
+    rope_end: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -150,22 +151,15 @@ class Painter:
 
 
 def _parts(pose: Pose) -> list[Part]:
-    """The body's parts, its rope first; a rope runs from its anchor to the centre wherever the body is."""
-    if pose.body.rope is None:
+    """The body's parts, its rope first."""
+    if pose.rope_end is None:
         return list(pose.body.parts)
-    anchor = (pose.body.rope[0] - pose.centre[0], pose.body.rope[1] - pose.centre[1])
-    length = float(np.hypot(*anchor))
+    end = (pose.rope_end[0] - pose.centre[0], pose.rope_end[1] - pose.centre[1])
+    length = float(np.hypot(*end))
     if length == 0:
         return list(pose.body.parts)
-    side = (-anchor[1] / length * _ROPE_WIDTH, anchor[0] / length * _ROPE_WIDTH)
-    rope = Polygon(
-        (
-            (side[0], side[1]),
-            (-side[0], -side[1]),
-            (anchor[0] - side[0], anchor[1] - side[1]),
-            (anchor[0] + side[0], anchor[1] + side[1]),
-        )
-    )
+    x, y = -end[1] / length * _ROPE_WIDTH, end[0] / length * _ROPE_WIDTH
+    rope = Polygon(((x, y), (-x, -y), (end[0] - x, end[1] - y), (end[0] + x, end[1] + y)))
     return [Part(rope, "flat", _ROPE_COLOUR), *pose.body.parts]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gen_eval.scenes.asking import choice, count, yes_no
+from gen_eval.scenes.asking import choice, count, either, yes_no
 from gen_eval.scenes.clip import Question
 from gen_eval.scenes.flaws import FLAWS, Plan
 from gen_eval.scenes.world import PALETTE, Motion, Scene
@@ -44,7 +44,8 @@ def _inventory(scene: Scene) -> list[Question]:
     other = others[scene.seed % len(others)]
     return [
         choice("colour", what, offered, colour, "Physics: attributes", turn=scene.seed),
-        yes_no("absent", f"Is there a thing painted {other} in the room?", False, "Physics: attributes"),
+        yes_no("present", f"Is there {main.phrase} in the room at the start?", True, "Physics: attributes"),
+        yes_no("absent", f"Is there a thing painted {other} in the room at the start?", False, "Physics: attributes"),
         count("objects", f"How many {noun}s does the clip show in all?", alike, "Space: relationship"),
     ]
 
@@ -78,17 +79,22 @@ def _plausibility(scene: Scene, plan: Plan, flaw: str | None) -> list[Question]:
     stuck = flaw == "freeze" and _moves_after(scene, plan)
     partly = backwards and bool(np.any(steps > 0))
     jumps, gone = plan.jump_at is not None, _gone(plan)
+    seed, flickers = scene.seed, bool(np.ptp(plan.gain) > 0)
+    shakes, recolours = bool(np.any(np.ptp(plan.camera, axis=0) > 0)), bool(plan.hue[-1] > 0)
+    gone_texts = (f"Does the {name} cease to exist in the course of the clip?", f"Does the {name} exist to the end?")
+    flicker_texts = ("Does the brightness of the whole picture flicker?", "Is the picture equally bright all the time?")
+    shake_texts = ("Does the camera shake?", "Does the camera stand perfectly still?")
+    colour_texts = (f"Does the {name} change its colour?", f"Does the {name} keep its colour to the end?")
     found = [
-        yes_no("vanishes", f"Does the {name} cease to exist in the course of the clip?", gone, "Physics: permanence"),
-        yes_no(
-            "flickers", "Does the brightness of the whole picture flicker?", bool(np.ptp(plan.gain) > 0), "Time: camera"
-        ),
-        yes_no("shakes", "Does the camera shake?", bool(np.any(np.ptp(plan.camera, axis=0) > 0)), "Time: camera"),
-        yes_no("recolours", f"Does the {name} change its colour?", bool(plan.hue[-1] > 0), "Physics: attributes"),
+        either("vanishes", seed, *gone_texts, gone, "Physics: permanence"),
+        either("flickers", seed, *flicker_texts, flickers, "Time: camera"),
+        either("shakes", seed, *shake_texts, shakes, "Time: camera"),
+        either("recolours", seed, *colour_texts, recolours, "Physics: attributes"),
     ]
     if flaw != "frame_drop" and not partly:
         text = f"Does the {name} jump from one place to another without passing the places between?"
-        found.append(yes_no("jumps", text, jumps, "Physics: permanence"))
+        other = f"Does the {name} pass through all places between where it starts and where it ends?"
+        found.append(either("jumps", seed, text, other, jumps, "Physics: permanence"))
     if flaw != "frame_drop":
         text = "Does everything stop at once in the middle of its motion and stay so to the end?"
         found.append(yes_no("freezes", text, stuck, "Time: actions"))
@@ -96,7 +102,8 @@ def _plausibility(scene: Scene, plan: Plan, flaw: str | None) -> list[Question]:
         text = "Do things fall, hang, float or rest on the floor as they do on Earth?"
         found.append(yes_no("gravity", text, plan.gravity == 1, "Physics: laws"))
     if not scene.reversible:
-        found.append(yes_no("backwards", "Does a part of the clip run backwards?", backwards, "Time: order"))
+        texts = ("Does a part of the clip run backwards?", "Does time run forwards in the whole clip?")
+        found.append(either("backwards", seed, *texts, backwards, "Time: order"))
     if flaw not in ("colour_shift", "frame_drop") and not (backwards and scene.reversible and not partly):
         possible = not (jumps or gone or stuck or backwards or plan.gravity != 1)
         text = "Could everything in this clip happen in a real room?"

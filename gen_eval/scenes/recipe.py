@@ -33,6 +33,15 @@ class Recipe:
     fps: float = 24.0
     frames: int = 49
 
+    def __post_init__(self) -> None:
+        """Refuse what no scene could be.
+
+        Raises:
+            ValueError: there is no such kind.
+        """
+        if self.kind not in DOMAINS:
+            raise ValueError(f"there is no kind of scene {self.kind!r}; there are {', '.join(DOMAINS)}")
+
     @property
     def id(self) -> str:
         """Sample id: domain, kind and seed (``physics_falling_000``)."""

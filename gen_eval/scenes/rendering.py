@@ -145,7 +145,11 @@ def _poses(drawn: Scene, plan: Plan, shown: Motion, frame: int) -> list[Pose | N
         turn = float(plan.hue[frame]) if index == drawn.main else 0.0
         colour = (red + turn * (green - red), green + turn * (blue - green), blue + turn * (red - blue))
         x, y = shown.centre[index, frame]
-        poses.append(Pose(body, (float(x), float(y)), float(shown.spin[index, frame]), colour))
+        held = body.rope_to
+        rope_end = None
+        if held is not None and shown.present[held, frame]:
+            rope_end = (float(shown.centre[held, frame, 0]), float(shown.centre[held, frame, 1]))
+        poses.append(Pose(body, (float(x), float(y)), float(shown.spin[index, frame]), colour, rope_end))
     return poses
 
 

@@ -92,7 +92,7 @@ class Body:
         colour: RGB.
         parts: what it is made of, painted in order.
         inverse_depth: of its front plane; nearer bodies are painted over farther ones.
-        rope: point of the scene that a taut rope runs to, if one does.
+        rope_to: index of the body that hangs on it by a taut rope, if one does; the rope is a part of this body.
         shadow: half width of its shadow on the floor, 0 for none.
         base: distance from its centre down to its lowest point.
     """
@@ -101,7 +101,7 @@ class Body:
     colour: Colour
     parts: tuple[Part, ...]
     inverse_depth: float = OBJECT_DEPTH + 0.02
-    rope: tuple[float, float] | None = None
+    rope_to: int | None = None
     shadow: float = 0.0
     base: float = 0.0
 

@@ -59,10 +59,8 @@ def build(seed: int) -> Scene:
     amplitude = draw.values["amplitude"] = draw.sign() * draw.uniform("tilt", 0.55, 1.15)
     frequency = float(np.sqrt(gravity / length))
     swing = draw.values["period"] = period(amplitude, frequency)
-    bob = Body(
-        f"{colour} ball", rgb, (Part(Ellipse((radius, radius)), "ball"),), rope=_PIVOT, shadow=radius, base=radius
-    )
-    hook = Body(None, DARK, (Part(box(0.09, 0.02, (0.0, 0.015))),))
+    bob = Body(f"{colour} ball", rgb, (Part(Ellipse((radius, radius)), "ball"),), shadow=radius, base=radius)
+    hook = Body(None, DARK, (Part(box(0.09, 0.02, (0.0, 0.015))),), bob.inverse_depth - 0.01, rope_to=0)
 
     def move(times: Array, pull: float) -> Motion:
         angle = pendulum(times, amplitude, frequency * float(np.sqrt(pull)))

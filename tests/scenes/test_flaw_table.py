@@ -1,0 +1,124 @@
+"""The flaw x metric table against the metrics themselves: each twin is scored against the clean clip."""
+
+import pytest
+
+import control_metrics
+from gen_eval.quality import temporal_flickering
+from gen_eval.scenes import FLAWS, KINDS, render
+from gen_eval.scenes.flaw_table import FLAW_TABLE, FULL_STRENGTH, Effect
+
+SIZE, FPS, FRAMES = (32, 48), 8, 13
+LOWER_IS_BETTER = ("depth_si_rmse",)
+
+
+def masks(clip, clean):
+    result = control_metrics.mask_miou(clip.masks, clean.masks)
+    return {"mask_miou": float(result), "mask_miou.all": result.values["all"]}
+
+
+METRICS = {
+    "blur_ssim": lambda clip, clean: {"blur_ssim": float(control_metrics.blur_ssim(clip.frames, clean.frames))},
+    "edge_f1": lambda clip, clean: {"edge_f1": float(control_metrics.edge_f1(clip.frames, clean.frames))},
+    "depth_si_rmse": lambda clip, clean: {
+        "depth_si_rmse": float(control_metrics.depth_si_rmse(clip.depth, clean.depth))
+    },
+    "mask_miou": masks,
+    "temporal_flickering": lambda clip, clean: {"temporal_flickering": float(temporal_flickering(clip.frames))},
+}
+
+
+def scores(clip, clean, names):
+    return {
+        key: value
+        for name in sorted({name.split(".")[0] for name in names})
+        for key, value in METRICS[name](clip, clean).items()
+    }
+
+
+def clip_of(kind, flaw=None, strength=1.0, seed=0):
+    return render(kind, seed=seed, size=SIZE, fps=FPS, frames=FRAMES, flaw=flaw, strength=strength)
+
+
+def check(kind, flaw, strength, seed=0):
+    promised = {**FLAW_TABLE[flaw], **(FULL_STRENGTH.get(flaw, {}) if strength == 1 else {})}
+    clean = clip_of(kind, seed=seed)
+    before = scores(clean, clean, promised)
+    after = scores(clip_of(kind, flaw, strength, seed), clean, promised)
+    for name, effect in promised.items():
+        gain = (after[name] - before[name]) * (-1 if name in LOWER_IS_BETTER else 1)
+        seen = Effect.EQUAL if abs(gain) <= 1e-12 else Effect.WORSE if gain < 0 else Effect.BETTER
+        assert seen is effect, f"{name} of {kind} with {flaw} at {strength}: {before[name]} -> {after[name]}"
+
+
+@pytest.mark.parametrize("flaw", FLAWS)
+@pytest.mark.parametrize("kind", ["bouncing", "occluded", "pushed"])
+def test_every_promise_at_full_strength(kind, flaw):
+    check(kind, flaw, 1.0)
+
+
+@pytest.mark.parametrize("flaw", FLAWS)
+def test_every_promise_at_half_strength(flaw):
+    check("falling", flaw, 0.5)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("flaw", FLAWS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(4))
+def test_every_promise_everywhere(kind, flaw, seed):
+    for strength in (0.4, 0.7, 1.0):
+        check(kind, flaw, strength, seed)
+
+
+def test_the_table_knows_every_flaw_and_only_known_metrics():
+    assert FLAW_TABLE.keys() == FLAWS.keys()
+    assert FULL_STRENGTH.keys() <= FLAWS.keys()
+    named = {name.split(".")[0] for row in (*FLAW_TABLE.values(), *FULL_STRENGTH.values()) for name in row}
+    assert named == METRICS.keys()
+
+
+def test_every_flaw_is_seen_by_some_metric_and_every_metric_sees_some_flaw():
+    assert all(Effect.WORSE in row.values() for row in FLAW_TABLE.values())
+    seen = {name for row in FLAW_TABLE.values() for name, effect in row.items() if effect is Effect.WORSE}
+    assert METRICS.keys() <= seen
+
+
+def test_a_clip_against_itself_is_perfect():
+    for kind in KINDS:
+        clean = clip_of(kind)
+        own = scores(clean, clean, METRICS)
+        del own["temporal_flickering"]
+        assert own == {
+            "blur_ssim": pytest.approx(1, abs=1e-9),
+            "edge_f1": 1,
+            "depth_si_rmse": 0,
+            "mask_miou": 1,
+            "mask_miou.all": 1,
+        }
+
+
+@pytest.mark.parametrize(
+    ("flaw", "metric"),
+    [
+        ("blur", "blur_ssim"),
+        ("noise", "blur_ssim"),
+        ("shift", "mask_miou.all"),
+        ("frame_drop", "depth_si_rmse"),
+        ("mask_erosion", "mask_miou"),
+        ("depth_noise", "depth_si_rmse"),
+    ],
+)
+def test_graded_distortions_move_their_metric_with_their_strength(flaw, metric):
+    clips = [
+        render("bouncing", size=(64, 96), fps=FPS, frames=8, flaw=flaw if strength else None, strength=strength or 1)
+        for strength in (0, 0.25, 0.5, 1.0)
+    ]
+    found = [scores(clip, clips[0], [metric])[metric] for clip in clips]
+    assert found == sorted(found, reverse=metric not in LOWER_IS_BETTER)
+    assert len(set(found)) == 4
+
+
+def test_scaled_depth_scores_the_same():
+    clean, broken = clip_of("pushed"), clip_of("pushed", "teleport")
+    plain = float(control_metrics.depth_si_rmse(broken.depth, clean.depth))
+    assert float(control_metrics.depth_si_rmse(3 * broken.depth, clean.depth)) == pytest.approx(plain, rel=1e-5)
