@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from api.cli import options
-from api.cli.door import console, door, print_json
+from api.cli.door import console, door, print_json, progress_bar
 
 app = typer.Typer(
     no_args_is_help=True, help="What can be measured, and what each metric must see.", rich_markup_mode=None
@@ -44,7 +44,8 @@ def audit(json: options.Json = False) -> int:
     """Break built-in scenes in known ways and check that each metric sees what it must see."""
     from api.services.audit import audit_metrics
 
-    lines = audit_metrics()
+    with progress_bar() as move:
+        lines = audit_metrics(progress=move)
     wrong = [line for line in lines if not line["as_expected"]]
     if json:
         print_json({"audit": lines, "wrong": len(wrong)})
@@ -52,12 +53,18 @@ def audit(json: options.Json = False) -> int:
     from rich.table import Table
 
     table = Table()
-    for column in ("flaw", "metric", "clean", "broken", "expected", "seen"):
+    for column in ("scene", "flaw", "metric", "clean", "broken", "expected", "seen"):
         table.add_column(column)
     for line in lines:
         mark = line["seen"] if line["as_expected"] else f"{line['seen']} (!)"
         table.add_row(
-            line["flaw"], line["metric"], f"{line['clean']:.4f}", f"{line['broken']:.4f}", line["expected"], mark
+            line["kind"],
+            line["flaw"],
+            line["metric"],
+            f"{line['clean']:.4f}",
+            f"{line['broken']:.4f}",
+            line["expected"],
+            mark,
         )
     console().print(table)
     console().print(f"{len(lines) - len(wrong)} of {len(lines)} as expected")

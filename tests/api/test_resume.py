@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -178,14 +179,13 @@ def test_nothing_is_left_running_after_a_kill(start, small_benchmark, tmp_path):
 def session_members(leader):
     """Processes of the session that `leader` began."""
     found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             try:
-                if os.getsid(int(entry)) == leader:
-                    with open(f"/proc/{entry}/stat") as file:
-                        state = file.read().rsplit(")", 1)[1].split()[0]
+                if os.getsid(int(entry.name)) == leader:
+                    state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
                     if state != "Z":
-                        found.append(int(entry))
+                        found.append(int(entry.name))
             except OSError:
                 continue
     return found

@@ -20,7 +20,7 @@ def values(document, metric, protocol="corrected"):
 
 def independent_blur_ssim(member, reference):
     """Protocol section 3, by scikit-image: bilateral filter, full SSIM map, range of each reference frame."""
-    from skimage.metrics import structural_similarity
+    from skimage.metrics import structural_similarity  # noqa: TID251 - the independent reference
 
     maps = []
     for own, other in zip(member, reference, strict=True):
@@ -257,7 +257,7 @@ def test_a_part_that_is_absent_everywhere_is_code_3(cli, small_benchmark, tmp_pa
 
 
 def test_samples_file_and_rejected_lines(cli, small_benchmark, tmp_path):
-    data, videos = small_benchmark(2)
+    _, videos = small_benchmark(2)
     lines = [json.dumps({"id": f"item{n:02d}", "captions": ["c"], "video": f"data/item{n:02d}.mp4"}) for n in range(2)]
     (tmp_path / "s.jsonl").write_text("\n".join([*lines, '{"id": 7}', "{"]))
     done = cli("score", "control", "--videos", videos, "--samples", tmp_path / "s.jsonl", "--out", "run", "--json")

@@ -29,7 +29,9 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
     return set(json.loads(done.stderr.splitlines()[-1])), done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("score", "--help"), ("score", "control", "--help"), ("--version",)])
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("score", "--help"), ("score", "control", "--help"), ("--version",)]
+)
 def test_help_loads_nothing_heavy(arguments):
     loaded, printed = modules_after(*arguments)
     assert printed

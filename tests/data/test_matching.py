@@ -169,7 +169,7 @@ def test_restricting_to_an_unknown_domain_names_the_known_ones(tmp_path):
 @pytest.mark.parametrize("content", ["{", "{}", "null"])
 def test_a_prompt_file_that_is_no_list_ends_the_command(tmp_path, content):
     (tmp_path / "x_full_info.json").write_text(content)
-    with pytest.raises(InputError, match="x_full_info.json"):
+    with pytest.raises(InputError, match=r"x_full_info\.json"):
         load_benchmark(tmp_path, videos=tmp_path, track="quality")
 
 

@@ -104,7 +104,7 @@ def first_fast(item):
 def test_shards_share_everything_once():
     items = list(range(11))
     parts = [shard_of(items, (i, 4)) for i in range(1, 5)]
-    assert sorted(sum(parts, [])) == items
+    assert sorted(item for part in parts for item in part) == items
     assert shard_of(items, None) == items
 
 

@@ -13,7 +13,7 @@ def test_a_value_is_a_float():
 def test_without_a_value_float_raises_the_reason():
     result = MetricResult.without_value("m", Reason.TOO_SMALL, "5 pixels are too few", detail={"side": 5})
     assert (result.value, result.status) == (None, Status.UNDEFINED)
-    with pytest.raises(ItemError, match="too_small. 5 pixels are too few") as caught:
+    with pytest.raises(ItemError, match=r"too_small\. 5 pixels are too few") as caught:
         float(result)
     assert caught.value.reason is Reason.TOO_SMALL
     assert caught.value.detail["side"] == 5

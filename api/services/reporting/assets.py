@@ -71,7 +71,9 @@ def _read_curves(path: Path) -> dict[tuple[str, str, str], dict[str, Curve]]:
 
     try:
         columns: dict[str, list[Any]] = pq.read_table(path).to_pydict()
-        rows = zip(*(columns[name] for name in ("member", "metric", "protocol", "curve", "frame", "value")), strict=True)
+        rows = zip(
+            *(columns[name] for name in ("member", "metric", "protocol", "curve", "frame", "value")), strict=True
+        )
         points: dict[tuple[str, str, str], dict[str, dict[int, float]]] = {}
         for member, metric, protocol, name, frame, value in rows:
             own = points.setdefault((member, metric, protocol), {}).setdefault(name, {})

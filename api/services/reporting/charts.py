@@ -1,7 +1,8 @@
 """Geometry of the drawings: means with intervals, distributions, per-frame curves.
 
-Everything is computed here and drawn by the templates as SVG that stretches to the page: x runs over 0..100 from left to
-right, y over 0..HEIGHT from top to bottom. Coordinates are texts with two decimals, so that equal numbers draw equally.
+Everything is computed here and drawn by the templates as SVG that stretches to the page: x runs over 0..100 from left
+to right, y over 0..HEIGHT from top to bottom. Coordinates are texts with two decimals, so that equal numbers draw
+equally.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Scale:
         low, high = min(values), max(values)
         margin = 0.06 * (high - low) or 0.05 * (abs(high) or 1.0)
         low, high = low - margin, high + margin
-        return cls(low if bounds[0] is None else max(low, bounds[0]), high if bounds[1] is None else min(high, bounds[1]))
+        return cls(
+            low if bounds[0] is None else max(low, bounds[0]), high if bounds[1] is None else min(high, bounds[1])
+        )
 
     def share(self, value: float) -> float:
         """Where ``value`` lies, 0..1; one half on a scale without width."""
@@ -86,8 +89,8 @@ def interval_chart(title: str, facts: Facts, entries: Sequence[tuple[str, Aggreg
         bar = None if one.lower is None or one.upper is None else (scale.x(one.lower), scale.x(one.upper))
         dot = None if one.value is None else scale.x(one.value)
         tracks.append(Track(label, wording.number(one.value, facts.unit), f"{one.n} of {one.N}", dot, bar))
-    ends = [wording.number(end, facts.unit) for end in (scale.low, scale.high)]
-    return IntervalChart(title, arrow(facts), *ends, tuple(tracks))
+    low, high = (wording.number(end, facts.unit) for end in (scale.low, scale.high))
+    return IntervalChart(title, arrow(facts), low, high, tuple(tracks))
 
 
 @dataclass(frozen=True)
@@ -129,8 +132,8 @@ def histogram(title: str, facts: Facts, values: Sequence[float]) -> Histogram | 
         x, width = 100 * place / _BINS, 100 / _BINS
         if count:
             bars.append(Bar(f"{x:.2f}", f"{width * 0.94:.2f}", f"{HEIGHT - height:.2f}", f"{height:.2f}", words))
-    ends = [wording.number(end, facts.unit) for end in (scale.low, scale.high)]
-    return Histogram(title, arrow(facts), *ends, max(counts), len(values), tuple(bars))
+    left, right = (wording.number(end, facts.unit) for end in (scale.low, scale.high))
+    return Histogram(title, arrow(facts), left, right, max(counts), len(values), tuple(bars))
 
 
 @dataclass(frozen=True)

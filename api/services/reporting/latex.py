@@ -42,7 +42,9 @@ def escaped(text: str) -> str:
         >>> escaped(r"\input{a_b}")
         '\\textbackslash{}input\\{a\\_b\\}'
     """
-    return "".join(" " if unicodedata.category(one) in {"Cc", "Cf", "Zl", "Zp"} else _SPECIAL.get(one, one) for one in text)
+    return "".join(
+        " " if unicodedata.category(one) in {"Cc", "Cf", "Zl", "Zp"} else _SPECIAL.get(one, one) for one in text
+    )
 
 
 def to_latex(results: Sequence[RunResults]) -> bytes:

@@ -72,7 +72,9 @@ class _Rules:
             interval=wording.interval(main),
             coverage=f"{main.n:,} of {main.N:,}",
             members=f"{main.members.n:,} of {main.members.N:,}",
-            missing_as_zero="" if main.mean_missing_as_zero is None else wording.number(main.mean_missing_as_zero, main.unit),
+            missing_as_zero=""
+            if main.mean_missing_as_zero is None
+            else wording.number(main.mean_missing_as_zero, main.unit),
             uneven="" if uneven is None else f"{uneven.least} to {uneven.most} videos a sample",
             without=tuple(f"{count:,} {reason}" for reason, count in reasons),
             flags=tuple(f"{count:,} {flag}" for flag, count in flags),

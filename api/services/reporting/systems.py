@@ -28,10 +28,7 @@ class System:
     def under(self, protocol: str) -> dict[str, MetricAggregate]:
         """Metric -> its mean under ``protocol``, where there is one."""
         return {
-            metric: table[protocol]
-            for run in self.runs
-            for metric, table in run.aggregate.items()
-            if protocol in table
+            metric: table[protocol] for run in self.runs for metric, table in run.aggregate.items() if protocol in table
         }
 
 
@@ -58,5 +55,7 @@ def systems_of(results: Sequence[RunResults]) -> list[System]:
 def protocols_of(results: Sequence[RunResults]) -> list[str]:
     """All protocols: first those that were asked for, in the order of the runs, then the others by name."""
     asked = [str(run.manifest["protocol"]) for run in results]
-    others = sorted({name for run in results for entry in run.manifest["metrics"].values() for name in entry["protocols"]})
+    others = sorted(
+        {name for run in results for entry in run.manifest["metrics"].values() for name in entry["protocols"]}
+    )
     return list(dict.fromkeys([*asked, *others]))

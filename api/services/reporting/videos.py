@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Line:
-    """One video."""
+    """One video.
+
+    Attributes:
+        facts: frames and rate.
+        statuses: statuses under the protocol that was asked for, for the filter.
+        entries: all rows under all protocols; only for videos that are shown in full.
+    """
 
     sample: str
     member: str
@@ -75,7 +82,7 @@ class Line:
     cells: tuple[Cell, ...]
     flags: tuple[tuple[str, str], ...]
     reasons: tuple[tuple[str, str], ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...] = ()
     thumbnail: str | None = None
     shots: tuple[Shot, ...] = ()
 
@@ -86,7 +93,7 @@ class VideoTable:
 
     Attributes:
         total: videos of the run.
-        pictured: those that have pictures and curves, if the run holds any.
+        pictured: those shown in full: with all values, and with pictures and curves if the run holds any.
         statuses: statuses that occur, for the filter.
     """
 
@@ -107,7 +114,9 @@ def video_table(run: RunResults, limits: Limits) -> VideoTable:
     listed, pictured = set(order[: limits.listed]), order[: min(limits.pictured, limits.listed)]
     writer = _Writer(run, protocol)
     lines = {clip: writer.line(clip, rows) for clip, rows in clips.items() if clip in listed}
-    illustrated = _Illustrator(run, protocol, limits.picture_bytes).illustrated(lines, {one: clips[one] for one in pictured})
+    illustrated = _Illustrator(run, protocol, limits.picture_bytes).illustrated(
+        lines, {one: clips[one] for one in pictured}
+    )
     metrics = tuple((name, facts_of(name).source) for name in writer.metrics)
     found = {str(row.status) for row in run.rows if row.protocol == protocol}
     statuses = tuple(str(status) for status in Status if str(status) in found)
@@ -159,13 +168,14 @@ class _Writer:
             cells=tuple(_cell(metric, asked.get(metric)) for metric in self.metrics),
             flags=tuple((str(flag), wording.FLAG_WORDS[flag]) for flag in flags),
             reasons=tuple((str(reason), wording.REASON_WORDS[reason]) for reason in reasons),
-            entries=tuple(map(_entry, rows)),
         )
 
 
 def _facts(rows: Sequence[Score]) -> str:
     """Frames and rate of the video, as far as its rows record them."""
-    video = next((row.detail["video"] for row in rows if isinstance(row.detail.get("video"), Mapping)), {})
+    video: Mapping[str, Any] = next(
+        (row.detail["video"] for row in rows if isinstance(row.detail.get("video"), Mapping)), {}
+    )
     decoded, declared, fps = (video.get(name) for name in ("decoded_frames", "declared_frames", "fps"))
     parts = []
     if isinstance(decoded, int):
@@ -215,12 +225,14 @@ class _Illustrator:
         for clip, rows in clips.items():
             asked = [row for row in rows if row.protocol == self._protocol]
             before = self._left
-            thumbnail = self._picture(next((row.frames["thumbnail"] for row in asked if "thumbnail" in row.frames), None))
+            thumbnail = self._picture(
+                next((row.frames["thumbnail"] for row in asked if "thumbnail" in row.frames), None)
+            )
             shots = tuple(self._shots(asked))
             if self._left < 0:
                 self._left = before
                 break
-            drawn[clip] = replace(lines[clip], thumbnail=thumbnail, shots=shots)
+            drawn[clip] = replace(lines[clip], thumbnail=thumbnail, shots=shots, entries=tuple(map(_entry, rows)))
         return self._with_curves(drawn, clips)
 
     def _picture(self, name: str | None) -> str | None:

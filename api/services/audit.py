@@ -1,0 +1,85 @@
+"""Breaking scenes in known ways, and checking that each metric sees what it must see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import control_metrics
+from api.services.preparation import Progress, silent
+from api.services.results import facts_of
+from gen_eval.quality import temporal_flickering
+from gen_eval.records import MetricResult
+from gen_eval.scenes import KINDS, SceneClip, render
+from gen_eval.scenes.flaw_table import FLAW_TABLE, FULL_STRENGTH, Effect
+
+_SIZE, _FPS, _FRAMES = (48, 84), 8.0, 12
+
+_SCORED: Mapping[str, Callable[[SceneClip, SceneClip], MetricResult]] = {
+    "blur_ssim": lambda clip, clean: control_metrics.blur_ssim(clip.frames, clean.frames),
+    "edge_f1": lambda clip, clean: control_metrics.edge_f1(clip.frames, clean.frames),
+    "depth_si_rmse": lambda clip, clean: control_metrics.depth_si_rmse(clip.depth, clean.depth),
+    "mask_miou": lambda clip, clean: control_metrics.mask_miou(clip.masks, clean.masks),
+    "temporal_flickering": lambda clip, clean: temporal_flickering(clip.frames),
+}
+
+
+def audit_metrics(
+    kinds: tuple[str, ...] = ("bouncing", "occluded"), progress: Progress = silent
+) -> list[dict[str, Any]]:
+    """Every promise of the flaw table, tried on scenes of ``kinds`` at full strength.
+
+    Returns:
+        One entry a kind, flaw and metric: the score of the clean and of the broken twin, both against the clean clip,
+        what was expected, what was seen.
+
+    Raises:
+        ValueError: there is no such kind.
+    """
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise ValueError(f"there is no kind of scene {', '.join(unknown)}; there are {', '.join(KINDS)}")
+    lines: list[dict[str, Any]] = []
+    for kind in kinds:
+        clean = _clip(kind, None)
+        before = {name: scored(clean, clean) for name, scored in _SCORED.items()}
+        for done, (flaw, promised) in enumerate(FLAW_TABLE.items(), start=1):
+            broken = _clip(kind, flaw)
+            after = {name: scored(broken, clean) for name, scored in _SCORED.items()}
+            wanted = {**promised, **FULL_STRENGTH.get(flaw, {})}
+            lines += [_line(kind, flaw, name, before, after, effect) for name, effect in wanted.items()]
+            progress(f"breaking {kind}", done, len(FLAW_TABLE))
+    return lines
+
+
+def _clip(kind: str, flaw: str | None) -> SceneClip:
+    return render(kind, size=_SIZE, fps=_FPS, frames=_FRAMES, flaw=flaw)
+
+
+def _line(
+    kind: str,
+    flaw: str,
+    name: str,
+    before: Mapping[str, MetricResult],
+    after: Mapping[str, MetricResult],
+    expected: Effect,
+) -> dict[str, Any]:
+    clean, broken = _number(before, name), _number(after, name)
+    gain = (broken - clean) * (1 if facts_of(name.partition(".")[0]).higher_is_better else -1)
+    seen = Effect.EQUAL if abs(gain) <= 1e-12 else Effect.WORSE if gain < 0 else Effect.BETTER
+    return {
+        "kind": kind,
+        "flaw": flaw,
+        "metric": name,
+        "clean": clean,
+        "broken": broken,
+        "expected": str(expected),
+        "seen": str(seen),
+        "as_expected": seen is expected,
+    }
+
+
+def _number(results: Mapping[str, MetricResult], name: str) -> float:
+    metric, _, part = name.partition(".")
+    value = results[metric].values[part] if part else float(results[metric])
+    assert value is not None, f"{name} has no value on a scene"
+    return value

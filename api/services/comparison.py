@@ -1,0 +1,329 @@
+"""Runs against a first one: what differs between them, then the paired difference of every metric.
+
+The first run is the baseline: a difference is "other minus first", and ``worse`` says that the other is worse. Samples
+are paired by id; the members of a sample are averaged first under every protocol, since pairs are made of samples.
+Scores that were made by different rules are listed and not compared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal
+
+from api.services import wording
+from api.services.differences import Difference, differences, differing_samples
+from api.services.results import RunResults, facts_of
+from gen_eval.records import InputError
+from gen_eval.stats import Aggregate, PairedDifference, exact_mean, paired_difference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Verdict = Literal["better", "worse", "no clear difference"]
+
+
+@dataclass(frozen=True)
+class MetricDifference:
+    """How the other run differs from the first in one metric under one protocol.
+
+    Attributes:
+        first: mean of the first run over all its samples (not only the common ones).
+        other: likewise of the other run.
+        paired: other minus first over the common samples; side a is the other run, side b the first.
+        other_inputs: common samples that are left out because the files they are scored against differ.
+        verdict: by the interval of the difference and the metric's direction.
+    """
+
+    metric: str
+    protocol: str
+    unit: str
+    higher_is_better: bool
+    first: Aggregate
+    other: Aggregate
+    paired: PairedDifference
+    other_inputs: tuple[str, ...]
+    verdict: Verdict
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values; the difference is in the unit of the metric (ratios in -1..1)."""
+        paired = self.paired
+        return {
+            "metric": self.metric,
+            "protocol": self.protocol,
+            "unit": self.unit,
+            "higher_is_better": self.higher_is_better,
+            "first": {"value": self.first.value, "n": self.first.n, "N": self.first.N},
+            "other": {"value": self.other.value, "n": self.other.n, "N": self.other.N},
+            "difference": paired.difference,
+            "lower": paired.lower,
+            "upper": paired.upper,
+            "n": paired.n,
+            "only_first": list(paired.only_b),
+            "only_other": list(paired.only_a),
+            "neither": paired.neither,
+            "other_inputs": list(self.other_inputs),
+            "p_value": paired.p_value,
+            "interval": None if paired.interval is None else paired.interval.method,
+            "verdict": self.verdict,
+        }
+
+    def __str__(self) -> str:
+        paired = self.paired
+        span = _span(paired, self.unit)
+        chance = "" if paired.p_value is None else f", p = {paired.p_value:.2g}"
+        ends = "" if span == wording.NO_VALUE else f" [{span}]"
+        return f"{self.verdict}: {wording.difference(paired.difference, self.unit)}{ends} (n = {paired.n}{chance})"
+
+
+@dataclass(frozen=True)
+class NotCompared:
+    """Scores of both runs that were made by different rules."""
+
+    metric: str
+    protocol: str
+    why: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {"metric": self.metric, "protocol": self.protocol, "why": self.why}
+
+
+@dataclass(frozen=True)
+class Against:
+    """One other run against the first.
+
+    Attributes:
+        label: model of the other run.
+        run: its id.
+        differences: what differs besides the numbers.
+        metrics: what could be compared.
+        not_compared: what could not, and why.
+    """
+
+    label: str
+    run: str
+    differences: tuple[Difference, ...]
+    metrics: tuple[MetricDifference, ...]
+    not_compared: tuple[NotCompared, ...]
+
+    @property
+    def worse(self) -> bool:
+        """Whether any metric is clearly worse than in the first run."""
+        return any(one.verdict == "worse" for one in self.metrics)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "model": self.label,
+            "run": self.run,
+            "differences": [one.to_json() for one in self.differences],
+            "metrics": [one.to_json() for one in self.metrics],
+            "not_compared": [one.to_json() for one in self.not_compared],
+            "worse": self.worse,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All other runs against the first."""
+
+    label: str
+    run: str
+    protocol: str | None
+    others: tuple[Against, ...]
+
+    @property
+    def worse(self) -> bool:
+        """Whether any metric of any other run is clearly worse than in the first."""
+        return any(one.worse for one in self.others)
+
+    @property
+    def decidable(self) -> bool:
+        """Whether every other run shares a comparable metric with a common sample; a gate needs that."""
+        return all(any(metric.paired.n for metric in one.metrics) for one in self.others)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document that ``gen-eval compare --json`` prints."""
+        return {
+            "first": {"model": self.label, "run": self.run},
+            "protocol": self.protocol,
+            "comparisons": [one.to_json() for one in self.others],
+            "worse": self.worse,
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One line a run, metric and protocol."""
+        import pandas as pd
+
+        lines = []
+        for other in self.others:
+            for one in other.metrics:
+                found = one.to_json()
+                sides = {side: found.pop(side)["value"] for side in ("first", "other")}
+                lines.append({"model": other.label, "run": other.run, **found, **sides})
+        return pd.DataFrame(lines)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for other in self.others:
+            yield f"{other.label} ({other.run[:12]}) against {self.label} ({self.run[:12]})"
+            yield "  what differs:" if other.differences else "  the manifests do not differ"
+            for difference in other.differences:
+                yield f"    {difference.text}{' (expected)' if difference.expected else ''}"
+            for one in other.metrics:
+                yield f"  {one.metric} ({one.protocol}): {one}"
+            for left in other.not_compared:
+                yield f"  {left.metric} ({left.protocol}): not compared, {left.why}"
+
+    def _repr_html_(self) -> str:
+        return "".join(self._html())
+
+    def _html(self) -> Iterator[str]:
+        for other in self.others:
+            yield f"<p><b>{escape(other.label)}</b> against <b>{escape(self.label)}</b></p><ul>"
+            yield from (f"<li>{escape(one.text)}</li>" for one in other.differences)
+            yield "</ul><table><tr><th>metric</th><th>protocol</th><th>difference</th><th>95 %</th><th>n</th>"
+            yield "<th>p</th><th></th></tr>"
+            for one in other.metrics:
+                p_value = "" if one.paired.p_value is None else f"{one.paired.p_value:.2g}"
+                shown = wording.difference(one.paired.difference, one.unit)
+                texts = (
+                    one.metric,
+                    one.protocol,
+                    shown,
+                    _span(one.paired, one.unit),
+                    one.paired.n,
+                    p_value,
+                    one.verdict,
+                )
+                yield f"<tr>{''.join(f'<td>{escape(str(text))}</td>' for text in texts)}</tr>"
+            yield "</table>"
+            yield from (
+                f"<p>not compared: {escape(one.metric)} ({escape(one.protocol)}), {escape(one.why)}</p>"
+                for one in other.not_compared
+            )
+
+
+def _span(paired: PairedDifference, unit: str) -> str:
+    if paired.lower is None or paired.upper is None:
+        return wording.NO_VALUE
+    return f"{wording.difference(paired.lower, unit)} … {wording.difference(paired.upper, unit)}"
+
+
+def compare(first: RunResults, *others: RunResults, protocol: str | None = None) -> Comparison:
+    """Compare runs with a first one, sample by sample.
+
+    Args:
+        first: the baseline.
+        others: runs that are compared with it, each on its own.
+        protocol: only scores under this protocol; all by default.
+
+    Raises:
+        InputError: nothing to compare with, or no run has scores under ``protocol``.
+    """
+    if not others:
+        raise InputError("one run is nothing to compare; name the baseline first and then the runs to compare with it")
+    if protocol is not None and not any(_pairs(run, protocol) for run in (first, *others)):
+        known = sorted({name for run in (first, *others) for _, name in _pairs(run, None)})
+        raise InputError(f"no run has scores under the protocol {protocol!r}; there are {', '.join(known) or 'none'}")
+    values = _sample_values(first)
+    found = tuple(_against(first, values, other, protocol) for other in others)
+    return Comparison(first.model, first.run, protocol, found)
+
+
+SampleValues = dict[tuple[str, str], dict[str, float | None]]
+"""(metric, protocol) -> sample -> mean over its members."""
+
+
+def _against(first: RunResults, values: SampleValues, other: RunResults, protocol: str | None) -> Against:
+    own = _sample_values(other)
+    changed = {
+        name: differing_samples(first, other, name)
+        for name in sorted({name for metric, _ in _pairs(other, None) for name in facts_of(metric).reads})
+    }
+    compared, left = [], []
+    for pair in sorted(_pairs(first, protocol) & _pairs(other, protocol)):
+        why = not_comparable(first, other, *pair)
+        if why:
+            left.append(NotCompared(*pair, why))
+        else:
+            skipped = sorted({sample for name in facts_of(pair[0]).reads for sample in changed.get(name, ())})
+            compared.append(_metric(first, other, pair, values[pair], own[pair], skipped))
+    return Against(other.model, other.run, differences(first, other), tuple(compared), tuple(left))
+
+
+def _pairs(run: RunResults, protocol: str | None) -> set[tuple[str, str]]:
+    return {
+        (metric, name)
+        for metric, entry in run.manifest["metrics"].items()
+        for name in entry["protocols"]
+        if protocol in {None, name}
+    }
+
+
+def not_comparable(first: RunResults, other: RunResults, metric: str, protocol: str) -> str:
+    """Why the scores of a metric under a protocol were made by different rules; empty when they were not."""
+    entries = [run.manifest["metrics"][metric] for run in (first, other)]
+    versions = [entry["version"] for entry in entries]
+    if versions[0] != versions[1]:
+        return f"the versions of the metric differ ({versions[0]} and {versions[1]})"
+    digests = [entry["protocols"][protocol] for entry in entries]
+    if digests[0] != digests[1]:
+        return f"the parameters differ ({digests[0][:12]} and {digests[1][:12]})"
+    weights = [_weights(run, metric, protocol) for run in (first, other)]
+    if weights[0] != weights[1] and all(weights):
+        return f"the weights differ ({' and '.join(', '.join(names) for names in weights)})"
+    return ""
+
+
+def _weights(run: RunResults, metric: str, protocol: str) -> list[str]:
+    """Weights that gave values; empty when there are no values."""
+    rows = (row for row in run.rows if row.metric == metric and row.protocol == protocol and row.value is not None)
+    return sorted({"none" if row.weights is None else row.weights[:12] for row in rows})
+
+
+def _metric(
+    first: RunResults,
+    other: RunResults,
+    pair: tuple[str, str],
+    one: Mapping[str, float | None],
+    two: Mapping[str, float | None],
+    skipped: Iterable[str],
+) -> MetricDifference:
+    metric, protocol = pair
+    facts, left_out = facts_of(metric), set(skipped)
+    kept = [{sample: value for sample, value in side.items() if sample not in left_out} for side in (two, one)]
+    paired = paired_difference(*kept)
+    return MetricDifference(
+        metric,
+        protocol,
+        facts.unit,
+        facts.higher_is_better,
+        first.aggregate[metric][protocol].main,
+        other.aggregate[metric][protocol].main,
+        paired,
+        tuple(sorted(left_out)),
+        _verdict(paired, facts.higher_is_better),
+    )
+
+
+def _verdict(paired: PairedDifference, higher_is_better: bool) -> Verdict:
+    if paired.lower is None or paired.upper is None or paired.lower <= 0 <= paired.upper:
+        return "no clear difference"
+    return "better" if (paired.lower > 0) == higher_is_better else "worse"
+
+
+def _sample_values(run: RunResults) -> SampleValues:
+    members: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in run.rows:
+        if row.value is not None:
+            members[row.metric, row.protocol][row.sample].append(row.value)
+    return {
+        pair: {sample: exact_mean(own) if (own := members[pair].get(sample)) else None for sample in run.domains}
+        for pair in _pairs(run, None)
+    }

@@ -1,0 +1,227 @@
+"""The HTML page: what it says is gathered here, how it looks is in ``templates/``.
+
+One file that asks nothing of the network: style, script, drawings and pictures stand in it, and its content security
+policy forbids everything else. Templates escape all they are given; the only text that is not escaped is the style and
+the script that belong to this package.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from api.services import wording
+from api.services.comparison import Comparison, compare
+from api.services.reporting.charts import HEIGHT, Histogram, IntervalChart
+from api.services.reporting.limits import Limits
+from api.services.reporting.problems import Problem, problems_of
+from api.services.reporting.summary import (
+    DomainTable,
+    SummaryTable,
+    domain_charts,
+    domain_tables,
+    histograms,
+    leaderboard,
+    protocol_charts,
+    summary_table,
+    system_charts,
+)
+from api.services.reporting.systems import protocols_of, systems_of
+from api.services.reporting.videos import VideoTable, video_table
+from api.services.results import RunResults, facts_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_FILES = 200
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Names that are listed, and how many more there are."""
+
+    names: tuple[str, ...]
+    more: int
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Listing:
+        """The first of ``names``."""
+        return cls(tuple(names[:_FILES]), max(0, len(names) - _FILES))
+
+
+@dataclass(frozen=True)
+class RunView:
+    """Everything that the page says about one run.
+
+    Attributes:
+        anchor: name of its section within the page.
+        facts: names and values of what was asked, for the collapsed block.
+        rules: metric, protocol, version and digest.
+        absent: rows that are not there yet.
+    """
+
+    anchor: str
+    model: str
+    run: str
+    track: str
+    protocol: str
+    samples: int
+    statuses: tuple[tuple[str, int], ...]
+    summary: SummaryTable
+    charts: tuple[IntervalChart, ...]
+    histograms: tuple[Histogram, ...]
+    domains: tuple[DomainTable, ...]
+    domain_charts: tuple[IntervalChart, ...]
+    videos: VideoTable
+    problems: tuple[Problem, ...]
+    unknown: Listing
+    not_asked: Listing
+    rejected: tuple[Mapping[str, Any], ...]
+    absent: int
+    absent_samples: str
+    facts: tuple[tuple[str, str], ...]
+    rules: tuple[tuple[str, str, str, str], ...]
+
+
+def to_html(results: Sequence[RunResults], limits: Limits) -> bytes:
+    """The page for one or several runs."""
+    share = limits.shared(len(results))
+    views = [_run_view(f"run-{place}", run, share) for place, run in enumerate(results, start=1)]
+    models = list(dict.fromkeys(run.model for run in results))
+    style, script = _asset("style.css"), _asset("script.js")
+    context = {
+        "title": f"gen-eval: {wording.listed(models)}",
+        "models": models,
+        "runs": views,
+        "boards": _boards(results) if len(results) > 1 else (),
+        "comparisons": _comparisons(results) if len(results) > 1 else (),
+        "style": style,
+        "script": script,
+        "policy": f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}",
+    }
+    return _environment().get_template("page.html.j2").render(context).encode()
+
+
+def _run_view(anchor: str, run: RunResults, limits: Limits) -> RunView:
+    manifest = run.manifest
+    counts: dict[str, int] = {}
+    for row in run.rows:
+        counts[str(row.status)] = counts.get(str(row.status), 0) + 1
+    return RunView(
+        anchor=anchor,
+        model=run.model,
+        run=run.run,
+        track=str(manifest["track"]),
+        protocol=str(manifest["protocol"]),
+        samples=len(manifest["samples"]),
+        statuses=tuple(sorted(counts.items())),
+        summary=summary_table(run),
+        charts=protocol_charts(run),
+        histograms=histograms(run),
+        domains=domain_tables(run),
+        domain_charts=domain_charts(run),
+        videos=video_table(run, limits),
+        problems=problems_of(run),
+        unknown=Listing.of(manifest["unknown_videos"]),
+        not_asked=Listing.of(manifest["not_asked_videos"]),
+        rejected=tuple(manifest["rejected"]),
+        absent=len(run.absent),
+        absent_samples=wording.listed(list(dict.fromkeys(key[1] for key in run.absent))),
+        facts=tuple(_facts(run)),
+        rules=tuple(_rules(manifest)),
+    )
+
+
+def _facts(run: RunResults) -> Sequence[tuple[str, str]]:
+    manifest = run.manifest
+    members = sum(len(sample["members"]) for sample in manifest["samples"])
+    preset = manifest["preset"]
+    shown = "all frames" if preset.get("limit") is None else f"the first {wording.counted(preset['limit'], 'frame')}"
+    facts = [
+        ("run", run.run),
+        ("model", run.model),
+        ("track", str(manifest["track"])),
+        ("gen-eval", str(manifest["gen_eval"])),
+        ("layout of the data", str(manifest["layout"])),
+        ("samples", f"{len(manifest['samples']):,}"),
+        ("videos expected", f"{members:,}"),
+        ("protocol asked for", str(manifest["protocol"])),
+        ("preset", f"{preset['name']}: {shown}"),
+        ("seeds asked for", _names(manifest["seeds"], "those that are there")),
+        ("domains asked for", _names(manifest["domains"], "all")),
+        ("limit", "none" if manifest["limit"] is None else f"the first {wording.counted(manifest['limit'], 'sample')}"),
+        ("frames held at a time", str(manifest["chunk"])),
+    ]
+    return [*facts, *sorted((str(name), str(value)) for name, value in manifest["environment"].items())]
+
+
+def _names(names: Sequence[str] | None, otherwise: str) -> str:
+    return otherwise if names is None else ", ".join(map(str, names))
+
+
+def _rules(manifest: Mapping[str, Any]) -> Sequence[tuple[str, str, str, str]]:
+    return [
+        (metric, protocol, str(entry["version"]), digest)
+        for metric, entry in sorted(manifest["metrics"].items())
+        for protocol, digest in sorted(entry["protocols"].items())
+    ]
+
+
+@dataclass(frozen=True)
+class Board:
+    """Systems side by side under one protocol."""
+
+    protocol: str
+    table: SummaryTable
+    charts: tuple[IntervalChart, ...]
+
+
+def _boards(results: Sequence[RunResults]) -> tuple[Board, ...]:
+    systems = systems_of(results)
+    return tuple(
+        Board(protocol, leaderboard(systems, protocol), system_charts(systems, protocol))
+        for protocol in protocols_of(results)
+    )
+
+
+def _comparisons(results: Sequence[RunResults]) -> tuple[Comparison, ...]:
+    """Each run against the first one that has a metric in common with it."""
+    others: dict[int, list[RunResults]] = {}
+    for place, run in enumerate(results):
+        for first in range(place):
+            if results[first].manifest["metrics"].keys() & run.manifest["metrics"].keys():
+                others.setdefault(first, []).append(run)
+                break
+    return tuple(compare(results[first], *found) for first, found in others.items())
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("api.services.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals.update(
+        HEIGHT=HEIGHT, counted=wording.counted, difference=wording.difference, number=wording.number, facts_of=facts_of
+    )
+    return environment
+
+
+def _asset(name: str) -> str:
+    loader = _environment().loader
+    assert loader is not None
+    return loader.get_source(_environment(), name)[0].strip()

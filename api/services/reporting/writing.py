@@ -1,0 +1,87 @@
+"""The door of this package: which form a report takes is said by the ending of its name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from api.services.reporting.limits import Limits
+from api.services.results import RunResults
+from gen_eval.records import InputError
+from gen_eval.records.files import write_atomic
+
+
+def _html(results: Sequence[RunResults], limits: Limits) -> bytes:
+    from api.services.reporting.page import to_html
+
+    return to_html(results, limits)
+
+
+def _csv(results: Sequence[RunResults], _limits: Limits) -> bytes:
+    from api.services.reporting.rows import to_csv
+
+    return to_csv(results)
+
+
+def _parquet(results: Sequence[RunResults], _limits: Limits) -> bytes:
+    from api.services.reporting.rows import to_parquet
+
+    return to_parquet(results)
+
+
+def _json(results: Sequence[RunResults], _limits: Limits) -> bytes:
+    documents = [run.to_json() for run in results]
+    document = documents[0] if len(documents) == 1 else {"runs": documents}
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+
+
+def _latex(results: Sequence[RunResults], _limits: Limits) -> bytes:
+    from api.services.reporting.latex import to_latex
+
+    return to_latex(results)
+
+
+_FORMS: dict[str, Callable[[Sequence[RunResults], Limits], bytes]] = {
+    ".html": _html,
+    ".csv": _csv,
+    ".json": _json,
+    ".parquet": _parquet,
+    ".tex": _latex,
+}
+
+SUFFIXES = tuple(_FORMS)
+
+
+def write_report(results: Sequence[RunResults], path: Path, limits: Limits | None = None) -> None:
+    """Write a report of ``results`` to ``path``, whole or not at all.
+
+    Args:
+        results: one or more runs; several stand side by side, in this order.
+        path: its ending chooses the form, one of :data:`SUFFIXES`.
+        limits: how much a page shows.
+
+    Raises:
+        InputError: another ending, no run, or the file cannot be written.
+    """
+    content = render(results, path.suffix, limits)
+    try:
+        write_atomic(path, content)
+    except OSError as error:
+        raise InputError(f"the report {path} cannot be written: {error}; give another --out") from error
+
+
+def render(results: Sequence[RunResults], suffix: str, limits: Limits | None = None) -> bytes:
+    """The bytes of a report; see :func:`write_report`.
+
+    Raises:
+        InputError: an ending that is no form of report, or no run.
+    """
+    form = _FORMS.get(suffix.lower())
+    if form is None:
+        raise InputError(
+            f"a report cannot be written as {suffix or 'a name without ending'!r}; use {', '.join(SUFFIXES)}"
+        )
+    if not results:
+        raise InputError("there is no run to report on; name at least one run folder")
+    return form(results, limits or Limits())

@@ -1,0 +1,111 @@
+"""The smaller commands: data, metrics, generate, doctor."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gen_eval.media import write_clip
+
+
+def test_a_benchmark_of_scenes_is_made_described_verified_and_generated_for(cli, tmp_path):
+    size = ["--height", "48", "--width", "64", "--frames", "5", "--per-kind", "1"]
+    made = cli("data", "make", "--out", "data", "--kinds", "falling,bouncing", *size)
+    assert made.code == 0, made
+    described = cli("data", "describe", "data", "--json")
+    assert described.code == 0, described
+    assert described.json["layout"] == "pai-c"
+    assert described.json["samples"] == 2
+    assert described.json["has"]["depth"] == described.json["has"]["masks"] == 2
+    assert described.json["has"]["all six captions"] == 2
+    verified = cli("data", "verify", "data", "--json")
+    assert verified.code == 0, verified
+    generated = cli("generate", "--generator", "scenes", "--data", "data", "--out", "out", "--seeds", "0,1", "--json")
+    assert generated.code == 0, generated
+    assert len(generated.json["clips"]) == 4
+    videos = sorted(path.name for path in (tmp_path / "out" / "videos").glob("*__?.mp4"))
+    assert len(videos) == 4
+    scored = cli("score", "control", "--videos", "out/videos", "--data", "data", "--out", "run", "--json")
+    assert scored.code == 0, scored
+    for metric in ("blur_ssim", "edge_f1", "depth_si_rmse", "mask_miou"):
+        total = scored.json["aggregate"][metric]["corrected"]
+        assert (total["n"], total["members"]["n"]) == (2, 4), metric
+    quality = cli("score", "quality", "--videos", "out/videos", "--data", "data", "--out", "quality", "--json")
+    assert quality.code == 0, quality
+    assert set(quality.json["groups"]) == {"physics"}
+
+
+def test_captions_are_generated_one_by_one(cli, tmp_path):
+    size = ["--height", "32", "--width", "48", "--frames", "3", "--per-kind", "1"]
+    cli("data", "make", "--out", "data", "--kinds", "falling", *size)
+    done = cli("generate", "--generator", "scenes", "--data", "data", "--out", "out", "--captions", "--json")
+    assert done.code == 0, done
+    assert [one["member"] for one in done.json["clips"]] == ["0", "1", "2", "3", "4", "5"]
+
+
+def test_verify_names_what_is_broken(cli, tmp_path, make_clip):
+    data = tmp_path / "refs"
+    data.mkdir()
+    write_clip(data / "good.mp4", make_clip(0), 24.0)
+    (data / "bad.mp4").write_text("no video")
+    done = cli("data", "verify", data, "--json")
+    assert done.code == 1, done
+    assert [(one["where"], one["reason"]) for one in done.json["problems"]] == [("bad reference", "undecodable")]
+
+
+def test_benchmarks_are_listed_with_their_terms(cli):
+    done = cli("data", "list", "--json")
+    assert done.code == 0, done
+    terms = {one["name"]: one["licence"] for one in done.json["benchmarks"]}
+    assert terms["pai-bench-g"] == "CC BY-NC 4.0"
+    assert "CC BY-NC 4.0" in cli("data", "list").out
+
+
+def test_metrics_are_listed_with_their_facts(cli):
+    done = cli("metrics", "list", "--json")
+    assert done.code == 0, done
+    found = {one["name"]: one for one in done.json["metrics"]}
+    assert found["depth_si_rmse"]["higher_is_better"] is False
+    assert set(found["edge_f1"]["protocols"]) == {"reference", "reference-v2", "corrected"}
+    assert "blur_ssim" in cli("metrics", "list").out
+
+
+def test_doctor_tries_what_it_says(cli):
+    done = cli("doctor", "--json")
+    assert done.code == 0, done
+    assert done.json["healthy"]
+    assert {check["name"] for check in done.json["checks"]} >= {"results store", "metrics load"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["generate", "--generator", "scene", "--data", "d", "--out", "o"], "did you mean scenes"),
+        (["generate", "--generator", "scenes", "--data", "absent", "--out", "o"], "no benchmark data"),
+        (["generate", "--generator", "scenes", "--data", "d", "--out", "o", "--seeds", "x"], "whole numbers"),
+        (["data", "describe", "absent"], "no benchmark data"),
+        (["data", "make", "--out", "o", "--kinds", "flying"], "no kind of scene flying"),
+    ],
+)
+def test_bad_arguments_are_explained(cli, arguments, expected):
+    done = cli(*arguments)
+    assert done.code == 2, done
+    assert expected in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_sample_that_is_no_scene_is_declined_and_named(cli, tmp_path):
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "x_full_info.json").write_text(json.dumps([{"video_id": "av_1", "prompt_en": "p"}]))
+    done = cli("generate", "--generator", "scenes", "--data", "d", "--out", "o", "--json")
+    assert done.code == 1, done
+    assert [one["reason"] for one in done.json["clips"]] == ["generator_declined"]
+
+
+def test_an_unknown_flaw_ends_before_anything_is_made(cli, tmp_path):
+    size = ["--height", "32", "--width", "48", "--frames", "3", "--per-kind", "1"]
+    cli("data", "make", "--out", "data", "--kinds", "falling", *size)
+    done = cli("generate", "--generator", "scenes", "--data", "data", "--out", "out", "--flaw", "melting")
+    assert done.code == 2, done
+    assert "melting" in done.err
+    assert not Path(tmp_path / "out").exists()
