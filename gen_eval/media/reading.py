@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from gen_eval.records import Flag, ItemError, Reason
 
 _CHUNK = 8
 _MOST_GUESSED = 1_000_000
+_MOST_TRUSTED = 4 * 2**30
 
 
 @dataclass(frozen=True)
@@ -115,14 +117,16 @@ def _choose(sampling: Sampling, stream: ClipStream) -> Indices:
 
 def _collect(stream: ClipStream, expected: int | None) -> Frames:
     """All frames that ``stream`` gives, in an array of their own."""
-    room = expected if expected is not None else min(stream.info.declared_frames or _CHUNK, 64)
-    kept = np.empty((room, stream.info.height, stream.info.width, 3), np.uint8)
+    shape = (stream.info.height, stream.info.width, 3)
+    if expected is None:  # memory that is never written to costs nothing, but a header may claim anything
+        expected = min(stream.info.declared_frames or _CHUNK, max(_CHUNK, _MOST_TRUSTED // math.prod(shape)))
+    kept = np.empty((expected, *shape), np.uint8)
     count = 0
     while True:
         frames, _ = stream.read(_CHUNK)
         if count + len(frames) > len(kept):
-            kept = np.concatenate([kept[:count], np.empty((max(count, _CHUNK), *kept.shape[1:]), np.uint8)])
+            kept = np.concatenate([kept[:count], np.empty((max(count, _CHUNK), *shape), np.uint8)])
         kept[count : count + len(frames)] = frames
         count += len(frames)
         if len(frames) < _CHUNK:
-            return kept if count == len(kept) else kept[:count].copy()
+            return kept[:count]
