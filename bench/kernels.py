@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from bench import plain
 from bench.measure import Comparison, compare, save, seconds, single_thread, table
 from control_metrics import mask_miou
-from control_metrics._bits import pack
 from control_metrics.blur import METRIC as BLUR
 from control_metrics.blur import bilateral_blur, blur_feature, moments_feature
 from control_metrics.depth import depth_si_rmse
@@ -75,11 +74,11 @@ def bench_ssim(real: NDArray[np.uint8], own: NDArray[np.uint8], rounds: int) -> 
 
 
 def bench_edges(real: NDArray[np.uint8], own: NDArray[np.uint8], rounds: int) -> list[Comparison]:
-    """Counting from two stacks of Canny maps, packing included."""
+    """Counting from two stacks of Canny maps."""
     maps, others = edge_maps(own, **_CANNY), edge_maps(real, **_CANNY)
 
     def run() -> tuple[int, int, int]:
-        tp, edges, expected = (int(one) for one in count_edges(pack(maps), pack(others)).sum(axis=0))
+        tp, edges, expected = (int(one) for one in count_edges(maps, others).sum(axis=0))
         return tp, edges - tp, expected - tp
 
     if run() != plain.edge_counts(maps, others):

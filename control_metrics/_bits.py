@@ -11,29 +11,55 @@ from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
 
-_BLOCK = 262_144  # bytes
+_PIXELS = 65_536  # packed at a time; a multiple of 64
+_BYTES = 262_144  # counted at a time
 
 
-def pack(maps: NDArray[Any]) -> Words:
-    """The maps' pixels as bits, one row of words for each map.
+def blank(maps: int, pixels: int) -> Words:
+    """Maps of ``pixels`` pixels of which none is set, (maps, words); together, so that memory comes in large pages."""
+    return np.zeros((maps, -(-pixels // 64)), np.uint64)
 
-    Args:
-        maps: (n, ...) bool, or integers of which every value but 0 counts as set.
+
+def pack(mask: NDArray[Any]) -> Words:
+    """The pixels of ``mask`` (any shape; bool, or integers of which every value but 0 counts as set) as bits.
 
     Returns:
-        (n, words) uint64; bits beyond the last pixel are 0.
+        (words,) uint64; bits beyond the last pixel are 0.
     """
-    octets = np.packbits(maps.reshape(len(maps), -1), axis=1)
-    if octets.shape[1] % 8 == 0 and octets.size:
-        return octets.view(np.uint64)
-    padded = np.zeros((len(maps), -(-octets.shape[1] // 8) * 8), np.uint8)
-    padded[:, : octets.shape[1]] = octets
-    return padded.view(np.uint64)
+    words: Words = blank(1, mask.size)[0]
+    merge(mask, words)
+    return words
 
 
-def count(words: Words) -> NDArray[np.int64]:
-    """Set bits along the last axis."""
-    return np.asarray(np.bitwise_count(words).sum(axis=-1, dtype=np.int64))
+def merge(mask: NDArray[Any], into: Words, taken: Words | None = None) -> None:
+    """Set the pixels of ``mask`` in ``into``.
+
+    Parts of the mask without a set pixel are only looked at: objects are mostly small and in one place.
+
+    Args:
+        mask: any shape; bool or uint8.
+        into: the packed map that is changed.
+        taken: pixels that belong to others; they are left out, and those of ``mask`` are added to them.
+    """
+    flat = np.ascontiguousarray(mask).reshape(-1).view(np.uint8)
+    for start in range(0, len(flat), _PIXELS):
+        pixels = flat[start : start + _PIXELS]
+        if not cv2.hasNonZero(pixels):
+            continue
+        words = _words(np.packbits(pixels))
+        part = slice(start // 64, start // 64 + len(words))
+        if taken is not None:
+            others = taken[part]
+            words ^= words & others
+            others |= words
+        own = into[part]
+        own |= words
+
+
+def _words(octets: NDArray[np.uint8]) -> Words:
+    if len(octets) % 8:
+        octets = np.concatenate([octets, np.zeros(-len(octets) % 8, np.uint8)])
+    return octets.view(np.uint64)
 
 
 def count_pairs(
@@ -51,8 +77,8 @@ def count_pairs(
     own, other = (np.zeros(len(side), np.int64) for side in sides)
     differing = np.zeros((len(left), len(right)), np.int64)
     length = max((len(one) for side in sides for one in side), default=0)
-    for start in range(0, length, _BLOCK):  # blocks stay in the cache while all pairs are formed
-        first, second = ([one[start : start + _BLOCK] for one in side] for side in sides)
+    for start in range(0, length, _BYTES):  # parts stay in the cache while all pairs are formed
+        first, second = ([one[start : start + _BYTES] for one in side] for side in sides)
         own += _sums([cv2.norm(one, cv2.NORM_HAMMING) for one in first])
         other += _sums([cv2.norm(one, cv2.NORM_HAMMING) for one in second])
         differing += _sums([cv2.norm(one, two, cv2.NORM_HAMMING) for one in first for two in second]).reshape(

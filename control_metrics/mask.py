@@ -6,7 +6,8 @@ sum of their IoUs is largest; phrases are not compared. Source: PAI-Bench-C, mas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +17,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from control_metrics._bits import Words, count_pairs, pack
+from control_metrics._bits import Words, blank, count_pairs, merge
 from control_metrics.segmentation_file import Mask, MaskObject, Size, read_segmentation
 from gen_eval.features import Chunk, Coverage, Measure, Meter, Metric, StreamInfo
 from gen_eval.features.arrays import finish
@@ -229,40 +230,28 @@ def _coverage(member: Size | None, reference: Size | None, limit: int | None) ->
 
 def _classes(objects: Sequence[MaskObject], size: Size, measure: Measure, side: str) -> dict[str, Words]:
     """Phrase -> packed mask of the class over ``size``, in the order that the protocol names."""
-    later_wins = measure["overlaps"] == "later_wins"
     shape = _shape(objects, side)
     nearest = None if shape is None or shape[1:] == size[1:] else _nearest(shape, size)
-    classes: dict[str, Words] = {}
-    taken: Words | None = None
-    first_seen: list[str] = []
-    for index in reversed(range(len(objects))):
+    first_seen = dict.fromkeys(_phrases(objects))
+    order = sorted(first_seen) if measure["class_order"] == "by_phrase" else list(first_seen)
+    *packed, taken = blank(len(order) + 1, math.prod(size))
+    classes = dict(zip(order, packed, strict=True))
+    for index in reversed(range(len(objects))):  # so that a later object finds its pixels free
         item = objects[index]
         mask = _checked(item, f"{side}[{index}]")
         if mask.shape != shape:
             raise ValueError(f"the mask of {side}[{index}] has shape {mask.shape}; the others have {shape}")
-        words = _packed(mask, size[0], nearest)
-        if later_wins:
-            covered = words.copy() if taken is None else words | taken
-            words = words if taken is None else np.bitwise_xor(covered, taken, out=words)  # what was free so far
-            taken = covered
-        phrase = str(item[0])
-        if phrase in classes:
-            classes[phrase] |= words
-        else:
-            classes[phrase] = words
-        first_seen.append(phrase)
-    order: Iterable[str] = dict.fromkeys(reversed(first_seen))
-    if measure["class_order"] == "by_phrase":
-        order = sorted(order)
-    return {phrase: classes[phrase] for phrase in order}
+        used = mask[: size[0]]
+        if nearest is not None:
+            used = used[:, nearest[0]][:, :, nearest[1]]
+        merge(used, classes[str(item[0])], taken if measure["overlaps"] == "later_wins" else None)
+    return classes
 
 
-def _packed(mask: Mask, frames: int, nearest: tuple[NDArray[np.intp], NDArray[np.intp]] | None) -> Words:
-    used = mask[:frames]
-    if nearest is not None:
-        used = used[:, nearest[0]][:, :, nearest[1]]
-    words: Words = pack(used[None])[0]
-    return words
+def _phrases(objects: Sequence[MaskObject]) -> Sequence[str]:
+    """Phrase of each object; a segmentation file tells them without decoding a mask."""
+    known = getattr(objects, "phrases", None)
+    return known if known is not None else [str(phrase) for phrase, _ in objects]
 
 
 def _nearest(before: Size, after: Size) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

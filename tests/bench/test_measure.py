@@ -7,7 +7,6 @@ import pytest
 
 from bench import measure, plain
 from control_metrics import blur_ssim, depth_si_rmse, mask_miou
-from control_metrics._bits import pack
 from control_metrics.blur import METRIC as BLUR
 from control_metrics.blur import blur_feature, moments_feature
 from control_metrics.edge import count_edges
@@ -60,7 +59,7 @@ def test_plain_references_compute_what_ours_do(noise):
     assert float(blur_ssim(own, real)) == pytest.approx(plain.ssim(blurred(own), blurred(real)), abs=1e-12)
 
     left, right = own[..., 0] // 128 * 255, real[..., 0] // 128 * 255
-    both, predicted, expected = count_edges(pack(left), pack(right)).sum(axis=0)
+    both, predicted, expected = count_edges(left, right).sum(axis=0)
     assert plain.edge_counts(left, right) == (both, predicted - both, expected - both)
     with pytest.raises(ValueError, match="one value"):
         plain.edge_counts(left * 0, right)

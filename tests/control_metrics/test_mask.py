@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 from scipy.optimize import linear_sum_assignment
 
 from control_metrics import mask_miou
-from control_metrics._bits import count, count_pairs, pack
+from control_metrics._bits import blank, count_pairs, merge, pack
 from control_metrics.mask import METRIC
 from control_metrics.segmentation_file import write_masks
 from gen_eval.features import StreamInfo
@@ -200,11 +200,22 @@ def test_masks_are_resized_as_opencv_does(before, after):
 def test_packed_pairs_are_counted_like_plain_ones(size):
     rng = np.random.default_rng(sum(size))
     left, right = [rng.random(size) < 0.3 for _ in range(3)], [rng.random(size) < 0.6 for _ in range(2)]
-    words = [[pack(mask[None])[0] for mask in side] for side in (left, right)]
+    words = [[pack(mask) for mask in side] for side in (left, right)]
     shared, own, other = count_pairs(*words)
     assert shared.tolist() == [[int((a & b).sum()) for b in right] for a in left]
     assert (own.tolist(), other.tolist()) == ([int(a.sum()) for a in left], [int(b.sum()) for b in right])
-    assert own.tolist() == [int(count(one)) for one in words[0]]
+
+
+@pytest.mark.parametrize("size", [(1, 1, 1), (1, 7, 9), (2, 300, 500)])
+def test_merging_leaves_out_what_is_taken(size):
+    rng = np.random.default_rng(sum(size))
+    first, second = rng.random(size) < 0.3, rng.random(size) < 0.3
+    into, taken = pack(second & ~second), pack(first)
+    merge(second, into, taken)
+    assert np.array_equal(into, pack(second & ~first))
+    assert np.array_equal(taken, pack(first | second))
+    assert np.array_equal(pack(second.astype(np.uint8) * 255), pack(second))
+    assert not blank(2, second.size).any()
 
 
 def test_overlaps(box_mask):

@@ -135,6 +135,7 @@ def test_text_counts_tuples_and_empty_lists(read, good):
     assert (len(empty), empty.size) == (0, None)
 
 
+@pytest.mark.filterwarnings("ignore:__array__:DeprecationWarning")  # of the independent decoder
 def test_our_form_is_coco_of_each_frame(tmp_path, good):
     good[1] = False
     write_masks(tmp_path / "x.masks.json", [("a cup", good)])
