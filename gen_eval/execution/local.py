@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
@@ -66,7 +66,7 @@ def run_groups(
     threads: int = 1,
     attempts: int = 2,
     again: Callable[[Result], bool] = lambda result: False,
-) -> Iterator[Done[Item, Result] | Lost[Item]]:
+) -> Generator[Done[Item, Result] | Lost[Item], None, None]:
     """Apply ``work`` to every item.
 
     Args:
