@@ -1,65 +1,131 @@
-"""`gen-eval report`, `compare` and `merge`: what is done with finished runs."""
+"""`gen-eval report`, `gen-eval compare` and `gen-eval merge`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from api.cli import options
-from api.cli.door import console, door, print_json
+from api.cli.door import console, door, note, print_json
+from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS
 
-Runs = Annotated[list[Path], typer.Argument(help="Folders of runs.")]
+if TYPE_CHECKING:
+    from api.services.comparison import Against, Comparison
+    from api.services.merging import Merged
+
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")]
+Report = Annotated[Path, typer.Option(help="File to write; its ending chooses .html, .csv, .tex, .json or .parquet.")]
+Baseline = Annotated[
+    list[Path], typer.Argument(metavar="RUN RUN...", help="The baseline first, then the runs to compare with it.")
+]
+OneProtocol = Annotated[str | None, typer.Option(help="Compare under this protocol only; default: under all.")]
+FailIf = Annotated[
+    Literal["worse"] | None,
+    typer.Option(help="End with exit code 1 when a metric is clearly worse than in the first run."),
+]
+Whole = Annotated[Path, typer.Option(help="Folder of the merged run; continued when it holds the same run.")]
 
 
 @door
-def report(
-    runs: Runs,
-    out: Annotated[Path, typer.Option(help="File to write: .html, .csv, .tex, .json or .parquet.")],
-    store: options.Store = None,
-) -> int:
-    """Write a report of one or several runs."""
+def report(runs: Runs, out: Report, store: options.Store = None) -> int:
+    """Write a report of one run, or of several side by side."""
     from api.services.reporting import write_report
     from api.services.results import RunResults
 
-    write_report([RunResults.read(run, store=store) for run in runs], out)
-    console().print(str(out))
-    return 0
+    write_report([RunResults.read(path, store=store) for path in runs], out)
+    note(f"report: {out}")
+    return EXIT_DONE
 
 
 @door
 def compare(
-    runs: Runs,
-    fail_if: Annotated[str | None, typer.Option(help="worse: exit code 1 when the first run is worse.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Only this protocol.")] = None,
+    runs: Baseline,
+    protocol: OneProtocol = None,
+    fail_if: FailIf = None,
     store: options.Store = None,
     json: options.Json = False,
 ) -> int:
-    """Compare the first run with the others, sample by sample; what differs in what was asked comes first."""
+    """What differs between runs, then paired differences of each run from the first."""
     from api.services.comparison import compare as compare_runs
     from api.services.results import RunResults
-    from gen_eval.records import InputError
 
-    if fail_if not in {None, "worse"}:
-        raise InputError(f"--fail-if must be worse, not {fail_if!r}")
-    if len(runs) < 2:
-        raise InputError("compare takes two runs or more")
-    results = [RunResults.read(run, store=store) for run in runs]
-    found = compare_runs(results[0], *results[1:], protocol=protocol)
+    found = compare_runs(*(RunResults.read(path, store=store) for path in runs), protocol=protocol)
     if json:
         print_json(found.to_json())
     else:
-        console().print(str(found), soft_wrap=True, markup=False)
-    return 1 if fail_if == "worse" and found.worse else 0
+        for other in found.others:
+            _print_against(found, other)
+    return EXIT_DONE if fail_if is None else _gate(found)
+
+
+def _gate(found: Comparison) -> int:
+    if found.worse:
+        worse = [f"{one.metric} ({one.protocol})" for other in found.others for one in other.metrics if one.worse]
+        note(f"worse than {found.label}: {', '.join(dict.fromkeys(worse))}")
+        return EXIT_FAILED_ITEMS
+    if not found.decidable:
+        note("the gate cannot be decided: a run has no comparable metric with a value for a common sample")
+        return EXIT_FAILED_ITEMS
+    return EXIT_DONE
+
+
+def _print_against(found: Comparison, other: Against) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    to = console()
+    to.print(f"{other.label} ({other.run[:12]}) against {found.label} ({found.run[:12]})", markup=False)
+    for one in other.differences:
+        expected = " (expected)" if one.expected else ""
+        to.print(f"  differs: {one.text}{expected}", markup=False, soft_wrap=True)
+    if not other.differences:
+        to.print("  the manifests do not differ")
+    table = Table()
+    for column in ("metric", "protocol", found.label, other.label, "difference", "95 % interval", "n", "p", "verdict"):
+        table.add_column(Text(column))
+    for row in other.metrics:
+        table.add_row(*map(Text, row.cells()))
+    if other.metrics:
+        to.print(table)
+    for metric in other.metrics:
+        for line in metric.remarks():
+            to.print(f"  {line}", markup=False, soft_wrap=True)
+    for left in other.not_compared:
+        to.print(f"  not compared: {left.metric} ({left.protocol}): {left.why}", markup=False, soft_wrap=True)
 
 
 @door
-def merge(
-    runs: Runs,
-    out: Annotated[Path, typer.Option(help="Folder of the whole run.")],
-    store: options.Store = None,
-    json: options.Json = False,
-) -> int:
-    """Join the shards of one run."""
-    raise NotImplementedError
+def merge(runs: Runs, out: Whole, store: options.Store = None, json: options.Json = False) -> int:
+    """Join the shards of one run into one run folder and write its report."""
+    from api.services.merging import merge as merge_runs
+    from api.services.reporting import write_report
+    from api.services.results import RunResults
+
+    merged = merge_runs(runs, out, store=store)
+    write_report([RunResults.read(out, store=store)], out / "report.html")
+    if json:
+        print_json(merged.to_json())
+    else:
+        _print_merged(merged, out)
+    return EXIT_DONE if merged.complete else EXIT_FAILED_ITEMS
+
+
+def _print_merged(merged: Merged, out: Path) -> None:
+    from api.services import wording
+
+    to = console()
+    rows = wording.counted(merged.rows, "row")
+    to.print(
+        f"run {merged.run[:12]}: {rows}, {merged.written:,} of them new; report: {out / 'report.html'}", markup=False
+    )
+    if merged.missing_shards:
+        to.print(f"missing shards: {', '.join(merged.missing_shards)}")
+    if merged.missing:
+        samples = list(dict.fromkeys(key[1] for key in merged.missing))
+        text = f"missing: {wording.counted(len(merged.missing), 'row')} of {wording.counted(len(samples), 'sample')}"
+        to.print(f"{text}: {wording.listed(samples, 10)}", markup=False, soft_wrap=True)
+    if merged.missing_files:
+        text = wording.listed(list(merged.missing_files), 5)
+        to.print(f"files that rows point to and no shard holds: {text}", markup=False, soft_wrap=True)

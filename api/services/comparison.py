@@ -70,12 +70,44 @@ class MetricDifference:
             "verdict": self.verdict,
         }
 
-    def __str__(self) -> str:
+    @property
+    def worse(self) -> bool:
+        """Whether the other run is clearly worse than the first."""
+        return self.verdict == "worse"
+
+    def cells(self) -> tuple[str, ...]:
+        """A line of a table: metric, protocol, both means, difference, its interval, n, p, verdict."""
         paired = self.paired
-        span = _span(paired, self.unit)
-        chance = "" if paired.p_value is None else f", p = {paired.p_value:.2g}"
+        return (
+            self.metric,
+            self.protocol,
+            wording.number(self.first.value, self.unit),
+            wording.number(self.other.value, self.unit),
+            wording.difference(paired.difference, self.unit),
+            wording.span(paired.lower, paired.upper, self.unit),
+            str(paired.n),
+            wording.NO_VALUE if paired.p_value is None else f"{paired.p_value:.2g}",
+            self.verdict,
+        )
+
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences on the samples that the difference leaves out."""
+        sides = (
+            ("have a value in the first run only", self.paired.only_b),
+            ("have a value in the other run only", self.paired.only_a),
+            ("are left out because the files that they are scored against differ", self.other_inputs),
+        )
+        return tuple(
+            f"{self.metric} ({self.protocol}): {wording.counted(len(names), 'sample')} {words}: {wording.listed(names)}"
+            for words, names in sides
+            if names
+        )
+
+    def __str__(self) -> str:
+        _, _, _, _, difference, span, n, chance, verdict = self.cells()
         ends = "" if span == wording.NO_VALUE else f" [{span}]"
-        return f"{self.verdict}: {wording.difference(paired.difference, self.unit)}{ends} (n = {paired.n}{chance})"
+        p_value = "" if chance == wording.NO_VALUE else f", p = {chance}"
+        return f"{verdict}: {difference}{ends} (n = {n}{p_value})"
 
 
 @dataclass(frozen=True)
@@ -112,7 +144,7 @@ class Against:
     @property
     def worse(self) -> bool:
         """Whether any metric is clearly worse than in the first run."""
-        return any(one.verdict == "worse" for one in self.metrics)
+        return any(one.worse for one in self.metrics)
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -177,6 +209,7 @@ class Comparison:
                 yield f"    {difference.text}{' (expected)' if difference.expected else ''}"
             for one in other.metrics:
                 yield f"  {one.metric} ({one.protocol}): {one}"
+                yield from (f"    {remark}" for remark in one.remarks())
             for left in other.not_compared:
                 yield f"  {left.metric} ({left.protocol}): not compared, {left.why}"
 
@@ -187,32 +220,15 @@ class Comparison:
         for other in self.others:
             yield f"<p><b>{escape(other.label)}</b> against <b>{escape(self.label)}</b></p><ul>"
             yield from (f"<li>{escape(one.text)}</li>" for one in other.differences)
-            yield "</ul><table><tr><th>metric</th><th>protocol</th><th>difference</th><th>95 %</th><th>n</th>"
-            yield "<th>p</th><th></th></tr>"
+            heads = ("metric", "protocol", self.label, other.label, "difference", "95 % interval", "n", "p", "verdict")
+            yield f"</ul><table><tr>{''.join(f'<th>{escape(head)}</th>' for head in heads)}</tr>"
             for one in other.metrics:
-                p_value = "" if one.paired.p_value is None else f"{one.paired.p_value:.2g}"
-                shown = wording.difference(one.paired.difference, one.unit)
-                texts = (
-                    one.metric,
-                    one.protocol,
-                    shown,
-                    _span(one.paired, one.unit),
-                    one.paired.n,
-                    p_value,
-                    one.verdict,
-                )
-                yield f"<tr>{''.join(f'<td>{escape(str(text))}</td>' for text in texts)}</tr>"
+                yield f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in one.cells())}</tr>"
             yield "</table>"
             yield from (
                 f"<p>not compared: {escape(one.metric)} ({escape(one.protocol)}), {escape(one.why)}</p>"
                 for one in other.not_compared
             )
-
-
-def _span(paired: PairedDifference, unit: str) -> str:
-    if paired.lower is None or paired.upper is None:
-        return wording.NO_VALUE
-    return f"{wording.difference(paired.lower, unit)} … {wording.difference(paired.upper, unit)}"
 
 
 def compare(first: RunResults, *others: RunResults, protocol: str | None = None) -> Comparison:

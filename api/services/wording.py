@@ -9,15 +9,15 @@ NO_VALUE = "–"
 
 
 def number(value: float | None, unit: str) -> str:
-    """A value: ratios in percent with two decimals, everything else with four figures and its unit.
+    """A value: ratios in percent with two decimals, everything else with four figures in its own unit.
 
     Example:
-        >>> number(0.98765, "ratio"), number(0.25, "log depth"), number(None, "ratio")
-        ('98.77 %', '0.25 log depth', '–')
+        >>> number(0.98765, "ratio"), number(0.25, "seconds"), number(None, "ratio")
+        ('98.77 %', '0.25', '–')
     """
     if value is None:
         return NO_VALUE
-    return f"{100 * value:.2f} %" if unit == "ratio" else f"{value:.4g}{_suffix(unit)}"
+    return f"{100 * value:.2f} %" if unit == "ratio" else f"{value:.4g}"
 
 
 def difference(value: float | None, unit: str) -> str:
@@ -29,7 +29,7 @@ def difference(value: float | None, unit: str) -> str:
     """
     if value is None:
         return NO_VALUE
-    return f"{100 * value:+.2f} points" if unit == "ratio" else f"{value:+.4g}{_suffix(unit)}"
+    return f"{100 * value:+.2f} points" if unit == "ratio" else f"{value:+.4g}"
 
 
 def bare(value: float, unit: str) -> float:
@@ -39,7 +39,7 @@ def bare(value: float, unit: str) -> float:
 
 def unit_of(unit: str) -> str:
     """How the unit is printed: ``%`` for ratios, nothing for a unit that is not known."""
-    return "%" if unit == "ratio" else _suffix(unit).strip()
+    return {"ratio": "%", "unknown": ""}.get(unit, unit)
 
 
 def interval(one: Aggregate) -> str:
@@ -53,7 +53,19 @@ def ends(lower: float | None, upper: float | None, unit: str) -> str:
         return NO_VALUE
     if unit == "ratio":
         return f"{100 * lower:.2f} … {100 * upper:.2f} %"
-    return f"{lower:.4g} … {upper:.4g}{_suffix(unit)}"
+    return f"{lower:.4g} … {upper:.4g}"
+
+
+def span(lower: float | None, upper: float | None, unit: str) -> str:
+    """Both ends of the interval of a difference, or a dash.
+
+    Example:
+        >>> span(-0.02, 0.01, "ratio")
+        '-2.00 … +1.00 points'
+    """
+    if lower is None or upper is None:
+        return NO_VALUE
+    return f"{difference(lower, unit).removesuffix(' points')} … {difference(upper, unit)}"
 
 
 def counted(count: int, singular: str, plural: str | None = None) -> str:
@@ -75,10 +87,6 @@ def listed(names: list[str] | tuple[str, ...], shown: int = 5) -> str:
     """
     text = ", ".join(names[:shown])
     return text if len(names) <= shown else f"{text} and {len(names) - shown:,} more"
-
-
-def _suffix(unit: str) -> str:
-    return "" if unit in {"unknown", ""} else f" {unit}"
 
 
 STATUS_WORDS: dict[Status, str] = {

@@ -72,7 +72,7 @@ class IntervalChart:
     """Means of one metric with their intervals on one scale."""
 
     title: str
-    arrow: str
+    head: str
     low: str
     high: str
     tracks: tuple[Track, ...]
@@ -90,7 +90,7 @@ def interval_chart(title: str, facts: Facts, entries: Sequence[tuple[str, Aggreg
         dot = None if one.value is None else scale.x(one.value)
         tracks.append(Track(label, wording.number(one.value, facts.unit), f"{one.n} of {one.N}", dot, bar))
     low, high = (wording.number(end, facts.unit) for end in (scale.low, scale.high))
-    return IntervalChart(title, arrow(facts), low, high, tuple(tracks))
+    return IntervalChart(title, heading(facts), low, high, tuple(tracks))
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Histogram:
     """How the values of one metric are distributed over videos."""
 
     title: str
-    arrow: str
+    head: str
     low: str
     high: str
     most: int
@@ -133,7 +133,7 @@ def histogram(title: str, facts: Facts, values: Sequence[float]) -> Histogram | 
         if count:
             bars.append(Bar(f"{x:.2f}", f"{width * 0.94:.2f}", f"{HEIGHT - height:.2f}", f"{height:.2f}", words))
     left, right = (wording.number(end, facts.unit) for end in (scale.low, scale.high))
-    return Histogram(title, arrow(facts), left, right, max(counts), len(values), tuple(bars))
+    return Histogram(title, heading(facts), left, right, max(counts), len(values), tuple(bars))
 
 
 @dataclass(frozen=True)
@@ -192,3 +192,9 @@ def _thinned(curve: Curve) -> list[tuple[int, float | None]]:
 def arrow(facts: Facts) -> str:
     """Which direction is better."""
     return "↑" if facts.higher_is_better else "↓"
+
+
+def heading(facts: Facts) -> str:
+    """Direction, and the unit where it is not percent."""
+    unit = "" if facts.unit == "ratio" else wording.unit_of(facts.unit)
+    return f"{arrow(facts)} {unit}".rstrip()

@@ -32,7 +32,7 @@ from api.services.reporting.summary import (
 )
 from api.services.reporting.systems import protocols_of, systems_of
 from api.services.reporting.videos import VideoTable, video_table
-from api.services.results import RunResults, facts_of
+from api.services.results import RunResults
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -216,7 +216,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals.update(
-        HEIGHT=HEIGHT, counted=wording.counted, difference=wording.difference, number=wording.number, facts_of=facts_of
+        HEIGHT=HEIGHT, counted=wording.counted, difference=wording.difference, number=wording.number, span=wording.span
     )
     return environment
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from api.services import wording
-from api.services.reporting.charts import Histogram, IntervalChart, arrow, histogram, interval_chart
+from api.services.reporting.charts import Histogram, IntervalChart, arrow, heading, histogram, interval_chart
 from api.services.reporting.systems import System, protocols_of
 from api.services.results import MetricAggregate, RunResults, Table, facts_of
 from gen_eval.stats import Aggregate
@@ -137,7 +137,7 @@ def domain_tables(run: RunResults) -> tuple[DomainTable, ...]:
     for protocol in protocols_of([run]):
         metrics = [metric for metric, table in run.aggregate.items() if protocol in table]
         lines = tuple((domain, _domain_means(table, metrics, protocol)) for domain, table in run.groups.items())
-        tables.append(DomainTable(protocol, tuple((name, arrow(facts_of(name))) for name in metrics), lines))
+        tables.append(DomainTable(protocol, tuple((name, heading(facts_of(name))) for name in metrics), lines))
     return tuple(tables)
 
 
