@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import cv2
@@ -62,20 +63,32 @@ def render(
 
     Raises:
         ValueError: an argument is outside its range; the message names it.
+
+    >>> clip = render("falling", seed=1, size=(48, 64), frames=3)
+    >>> clip.frames.shape, clip.depth.shape, clip.masks[0][0]
+    ((3, 48, 64, 3), (3, 48, 64), 'a purple crate')
+    >>> clip.question("lands").answer_text
+    'No'
     """
     _check(size, fps, frames, variation)
     drawn = scene(kind, seed)
     plan = plan_of(drawn, np.arange(frames) / fps, size, flaw, strength)
     shown = _shown(drawn, plan)
-    video, depth, masks = _paint(drawn, plan, shown, size, variation)
     phrases = [body.phrase for body in drawn.bodies if body.phrase is not None]
+    video, depth = np.empty((frames, *size, 3), dtype=np.uint8), np.empty((frames, *size), dtype=np.float32)
+    masks: list[NDArray[np.bool_]] = [np.empty((frames, *size), dtype=bool) for _ in phrases]
+    finish = _finisher(drawn, plan, variation)
+    for frame, painted in enumerate(_painted(drawn, plan, shown, size, variation)):
+        video[frame], depth[frame] = finish(frame, painted.picture), painted.depth
+        for whole, mask in zip(masks, painted.masks, strict=True):
+            whole[frame] = mask
     return SceneClip(
         kind=kind,
         seed=seed,
         domain=drawn.domain,
         flaw=flaw,
         strength=strength if flaw is not None else 0.0,
-        frames=_finished(drawn, plan, video, variation),
+        frames=video,
         depth=_depth(drawn, plan, depth),
         edges=outlines(masks),
         masks=list(zip(phrases, eroded(masks, plan.erosion), strict=True)),
@@ -153,10 +166,10 @@ def _poses(drawn: Scene, plan: Plan, shown: Motion, frame: int) -> list[Pose | N
     return poses
 
 
-def _paint(
+def _painted(
     drawn: Scene, plan: Plan, shown: Motion, size: tuple[int, int], variation: int | None
-) -> tuple[NDArray[np.float32], NDArray[np.float32], list[NDArray[np.bool_]]]:
-    """Picture 0..255, depth and masks of all frames. The backdrop is drawn once, with a margin for camera moves."""
+) -> Iterator[Painted]:
+    """The frames, one after another. The backdrop is drawn once, with a margin for camera moves."""
     height, width = size
     margin = int(np.abs(plan.camera).max())
     offset = _offset(drawn, variation)
@@ -166,14 +179,11 @@ def _paint(
     full = (height + 2 * margin, width + 2 * margin)
     picture, far = backdrop.picture(wide, *full), backdrop.depth(wide, *full)
     painter = Painter(drawn.bodies, height, width)
-    painted: list[Painted] = []
     for frame, (right, down) in enumerate(plan.camera):
         rows, columns = slice(margin - down, margin - down + height), slice(margin - right, margin - right + width)
         camera = Camera.fitting(height, width, (offset[0] + float(right), offset[1] + float(down)))
         poses = _poses(drawn, plan, shown, frame)
-        painted.append(painter.paint(picture[rows, columns], far[rows, columns], poses, camera))
-    masks = [np.stack([frame.masks[index] for frame in painted]) for index in range(len(painted[0].masks))]
-    return np.stack([each.picture for each in painted]), np.stack([each.depth for each in painted]), masks
+        yield painter.paint(picture[rows, columns], far[rows, columns], poses, camera)
 
 
 def _offset(drawn: Scene, variation: int | None) -> tuple[float, float]:
@@ -183,27 +193,33 @@ def _offset(drawn: Scene, variation: int | None) -> tuple[float, float]:
     return (float(right), float(down))
 
 
-def _finished(drawn: Scene, plan: Plan, video: NDArray[np.float32], variation: int | None) -> NDArray[np.uint8]:
-    """Blur, brightness, noise and rounding, frame by frame."""
+def _finisher(
+    drawn: Scene, plan: Plan, variation: int | None
+) -> Callable[[int, NDArray[np.float32]], NDArray[np.uint8]]:
+    """What happens to each picture after painting, in order of time: blur, brightness, noise, rounding."""
     sensor = None if variation is None else generator(f"sensor {drawn.kind}", drawn.seed, variation)
     noise = noise_generator(drawn, "pixel") if plan.noise else None
-    finished = np.empty(video.shape, dtype=np.uint8)
-    for frame, picture in enumerate(video):
+
+    def finish(frame: int, picture: NDArray[np.float32]) -> NDArray[np.uint8]:
         if plan.blur:
-            sigma = plan.blur * min(video.shape[1:3])
-            picture = cv2.GaussianBlur(picture, (0, 0), sigma, borderType=cv2.BORDER_REFLECT)
+            sigma = plan.blur * min(picture.shape[:2])
+            smooth = cv2.GaussianBlur(picture, (0, 0), sigma, borderType=cv2.BORDER_REFLECT)
+            picture = np.asarray(smooth, dtype=np.float32)
         if plan.gain[frame] != 1:
             picture = picture * np.float32(plan.gain[frame])
         for source, deviation in ((noise, plan.noise), (sensor, _SENSOR_NOISE)):
             if source is not None:
                 picture = picture + np.float32(deviation) * source.standard_normal(picture.shape, dtype=np.float32)
-        finished[frame] = np.clip(np.rint(picture), 0, 255)
-    return finished
+        return np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+
+    return finish
 
 
 def _depth(drawn: Scene, plan: Plan, depth: NDArray[np.float32]) -> NDArray[np.float32]:
     if not plan.depth_noise:
         return depth
-    rough = noise_generator(drawn, "depth").standard_normal(depth.shape, dtype=np.float32)
-    noisy: NDArray[np.float32] = depth * np.exp(np.float32(plan.depth_noise) * rough)
+    rough, noisy = noise_generator(drawn, "depth"), np.empty_like(depth)
+    for frame, exact in enumerate(depth):
+        deviation = np.float32(plan.depth_noise) * rough.standard_normal(exact.shape, dtype=np.float32)
+        noisy[frame] = exact * np.exp(deviation)
     return noisy

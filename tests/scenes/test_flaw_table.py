@@ -1,5 +1,7 @@
 """The flaw x metric table against the metrics themselves: each twin is scored against the clean clip."""
 
+from functools import cache
+
 import pytest
 
 import control_metrics
@@ -7,7 +9,7 @@ from gen_eval.quality import temporal_flickering
 from gen_eval.scenes import FLAWS, KINDS, render
 from gen_eval.scenes.flaw_table import FLAW_TABLE, FULL_STRENGTH, Effect
 
-SIZE, FPS, FRAMES = (32, 48), 8, 13
+SIZE, FPS, FRAMES = (28, 44), 6, 10
 LOWER_IS_BETTER = ("depth_si_rmse",)
 
 
@@ -39,10 +41,15 @@ def clip_of(kind, flaw=None, strength=1.0, seed=0):
     return render(kind, seed=seed, size=SIZE, fps=FPS, frames=FRAMES, flaw=flaw, strength=strength)
 
 
+@cache
+def clean_and_its_scores(kind, seed):
+    clean = clip_of(kind, seed=seed)
+    return clean, scores(clean, clean, METRICS)
+
+
 def check(kind, flaw, strength, seed=0):
     promised = {**FLAW_TABLE[flaw], **(FULL_STRENGTH.get(flaw, {}) if strength == 1 else {})}
-    clean = clip_of(kind, seed=seed)
-    before = scores(clean, clean, promised)
+    clean, before = clean_and_its_scores(kind, seed)
     after = scores(clip_of(kind, flaw, strength, seed), clean, promised)
     for name, effect in promised.items():
         gain = (after[name] - before[name]) * (-1 if name in LOWER_IS_BETTER else 1)
@@ -51,14 +58,14 @@ def check(kind, flaw, strength, seed=0):
 
 
 @pytest.mark.parametrize("flaw", FLAWS)
-@pytest.mark.parametrize("kind", ["bouncing", "occluded", "pushed"])
+@pytest.mark.parametrize("kind", ["bouncing", "occluded"])
 def test_every_promise_at_full_strength(kind, flaw):
     check(kind, flaw, 1.0)
 
 
 @pytest.mark.parametrize("flaw", FLAWS)
 def test_every_promise_at_half_strength(flaw):
-    check("falling", flaw, 0.5)
+    check("pushed", flaw, 0.5)
 
 
 @pytest.mark.soak
@@ -85,9 +92,8 @@ def test_every_flaw_is_seen_by_some_metric_and_every_metric_sees_some_flaw():
 
 def test_a_clip_against_itself_is_perfect():
     for kind in KINDS:
-        clean = clip_of(kind)
-        own = scores(clean, clean, METRICS)
-        del own["temporal_flickering"]
+        _, own = clean_and_its_scores(kind, 0)
+        own = {name: value for name, value in own.items() if name != "temporal_flickering"}
         assert own == {
             "blur_ssim": pytest.approx(1, abs=1e-9),
             "edge_f1": 1,

@@ -7,7 +7,7 @@ import pytest
 
 from gen_eval.scenes import FLAWS, KINDS, render
 
-SIZE, FPS, FRAMES = (40, 64), 8, 16
+SIZE, FPS, FRAMES = (32, 52), 6, 12
 STRENGTHS = (0.3, 0.6, 1.0)
 PICTURE_ONLY = ("flicker", "noise", "blur", "colour_shift")
 
@@ -110,8 +110,8 @@ def test_time_flaws_only_reorder_frames(kind, clean):
     frames = clean[kind].frames
     np.testing.assert_array_equal(clip_of(kind, "reversed").frames, frames[::-1])
     half = clip_of(kind, "reversed", 0.5)
-    np.testing.assert_array_equal(half.frames, np.concatenate([frames[:8][::-1], frames[8:]]))
-    np.testing.assert_array_equal(half.depth, np.concatenate([clean[kind].depth[:8][::-1], clean[kind].depth[8:]]))
+    np.testing.assert_array_equal(half.frames, np.concatenate([frames[:6][::-1], frames[6:]]))
+    np.testing.assert_array_equal(half.depth, np.concatenate([clean[kind].depth[:6][::-1], clean[kind].depth[6:]]))
     frozen = clip_of(kind, "freeze").frames
     stop = next(index for index in range(FRAMES) if np.array_equal(frozen[index], frozen[-1]))
     np.testing.assert_array_equal(frozen[: stop + 1], frames[: stop + 1])
@@ -126,7 +126,7 @@ def test_time_flaws_only_reorder_frames(kind, clean):
 
 
 def test_shift_moves_everything_by_whole_pixels(clean):
-    broken, moved = clip_of("swinging", "shift"), 3  # ceil(0.06 * 40)
+    broken, moved = clip_of("swinging", "shift"), 2  # ceil(0.06 * 32)
     np.testing.assert_array_equal(broken.frames[:, moved:, moved:], clean["swinging"].frames[:, :-moved, :-moved])
     np.testing.assert_array_equal(broken.depth[:, moved:, moved:], clean["swinging"].depth[:, :-moved, :-moved])
     own, other = broken.masks[0][1], clean["swinging"].masks[0][1]
@@ -141,7 +141,7 @@ def test_jitter_moves_each_frame_by_whole_pixels(clean):
             (down, right)
             for down in range(-2, 3)
             for right in range(-2, 3)
-            if np.array_equal(cut, picture[2 - down : 38 - down, 2 - right : 62 - right])
+            if np.array_equal(cut, picture[2 - down : 30 - down, 2 - right : 50 - right])
         ]
         assert moves
 

@@ -165,6 +165,13 @@ def test_swinging_keeps_energy_and_period(seed):
     np.testing.assert_allclose(np.hypot(*(centre[0] - centre[1]).T), length, rtol=1e-12)
 
 
+def test_elliptic_functions_settle_for_every_modulus():
+    for modulus in np.linspace(0, 0.9999, 20001):
+        sn, cn, dn = jacobi(np.array([0.7]), float(modulus))
+        assert abs(sn[0] ** 2 + cn[0] ** 2 - 1) < 1e-12
+        assert 0 < dn[0] <= 1
+
+
 def test_small_swings_have_the_period_of_the_textbook():
     assert period(1e-4, 3.0) == pytest.approx(2 * np.pi / 3.0, rel=1e-8)
     assert period(np.pi / 2, 1.0) == pytest.approx(7.416298709205487, rel=1e-12)  # 4 K(1/sqrt 2)

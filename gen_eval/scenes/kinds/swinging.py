@@ -19,7 +19,7 @@ def jacobi(u: Array, modulus: float) -> tuple[Array, Array, Array]:
     after a few steps, and the amplitude follows backwards from it.
     """
     a, c, upper = [1.0], [modulus], np.sqrt(1.0 - modulus**2)
-    while abs(c[-1]) > 1e-16 * a[-1]:
+    while abs(c[-1]) > 1e-15 * a[-1]:  # above one unit in the last place, where the two means may keep changing places
         a_next, c_next = (a[-1] + upper) / 2, (a[-1] - upper) / 2
         upper = np.sqrt(a[-1] * upper)
         a.append(a_next)
