@@ -1,10 +1,10 @@
-"""Whole jobs: six captions of one task, memory by length and by videos, 100,000 scores: ``python -m bench.pipeline``."""
+"""Whole jobs: six captions of a task, memory by length and videos, 100,000 scores: ``python -m bench.pipeline``."""
 
 from __future__ import annotations
 
 import argparse
 import multiprocessing
-import resource
+import os
 import shutil
 import statistics
 import tempfile
@@ -66,27 +66,32 @@ def six_captions(folder: Path, frames: int, rounds: int) -> Comparison:
 
 
 def _plain_blur_ssim(member: Path, reference: Path) -> float:
-    return plain.ssim(
-        *(np.stack([cv2.bilateralFilter(f, 30, 150, 100) for f in _decode(p)]) for p in (member, reference))
-    )
+    return plain.ssim(_blurred(member), _blurred(reference))
 
 
-def _decode(path: Path) -> list[NDArray[np.uint8]]:
+def _blurred(path: Path) -> NDArray[np.uint8]:
     with av.open(str(path)) as container:
-        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+        frames = (frame.to_ndarray(format="rgb24") for frame in container.decode(video=0))
+        return np.stack([cv2.bilateralFilter(frame, 30, 150, 100) for frame in frames]).astype(np.uint8)
 
 
 # --- memory --------------------------------------------------------------------------------------------------------
 
 
 def _peak_of(work: Callable[[], Any], into: Any) -> None:
+    Path("/proc/self/clear_refs").write_text("5")  # what the parent had before it started this process is no peak
     work()
-    own, decoders = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    into.put((own / 1024, decoders / 1024))
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    into.put((_high_water("self"), sum(_high_water(child) for child in children)))
+
+
+def _high_water(process: str) -> float:
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 def peak_mib(work: Callable[[], Any]) -> tuple[float, float]:
-    """Peak resident memory of ``work`` in a process of its own, and of the largest decoder that it started, MiB."""
+    """Peak resident memory of ``work`` in a process of its own, and of all decoders that it started, MiB."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     process = context.Process(target=_peak_of, args=(work, queue))
@@ -216,8 +221,8 @@ def main() -> None:
         print(table(results))
         length, videos = memory_by_length(folder), memory_by_videos(folder)
         for what, found in (("frames", length), ("videos", videos)):
-            for count, (own, decoder) in found.items():
-                print(f"peak memory, {count:>3} {what}: {own:.0f} MiB, largest decoder {decoder:.0f} MiB")
+            for number, (own, decoder) in found.items():
+                print(f"peak memory, {number:>3} {what}: {own:.0f} MiB, decoders {decoder:.0f} MiB")
         scores = many_scores(folder, options.rounds)
         for count in _SCORES:
             print(
