@@ -37,20 +37,20 @@ def scores(clip, clean, names):
     }
 
 
-def clip_of(kind, flaw=None, strength=1.0, seed=0):
-    return render(kind, seed=seed, size=SIZE, fps=FPS, frames=FRAMES, flaw=flaw, strength=strength)
+def clip_of(kind, flaw=None, strength=1.0, seed=0, size=SIZE):
+    return render(kind, seed=seed, size=size, fps=FPS, frames=FRAMES, flaw=flaw, strength=strength)
 
 
 @cache
-def clean_and_its_scores(kind, seed):
-    clean = clip_of(kind, seed=seed)
+def clean_and_its_scores(kind, seed, size):
+    clean = clip_of(kind, seed=seed, size=size)
     return clean, scores(clean, clean, METRICS)
 
 
-def check(kind, flaw, strength, seed=0):
+def check(kind, flaw, strength, seed=0, size=SIZE):
     promised = {**FLAW_TABLE[flaw], **(FULL_STRENGTH.get(flaw, {}) if strength == 1 else {})}
-    clean, before = clean_and_its_scores(kind, seed)
-    after = scores(clip_of(kind, flaw, strength, seed), clean, promised)
+    clean, before = clean_and_its_scores(kind, seed, size)
+    after = scores(clip_of(kind, flaw, strength, seed, size), clean, promised)
     for name, effect in promised.items():
         gain = (after[name] - before[name]) * (-1 if name in LOWER_IS_BETTER else 1)
         seen = Effect.EQUAL if abs(gain) <= 1e-12 else Effect.WORSE if gain < 0 else Effect.BETTER
@@ -71,10 +71,10 @@ def test_every_promise_at_half_strength(flaw):
 @pytest.mark.soak
 @pytest.mark.parametrize("flaw", FLAWS)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_every_promise_everywhere(kind, flaw, seed):
-    for strength in (0.4, 0.7, 1.0):
-        check(kind, flaw, strength, seed)
+    for strength in (0.4, 1.0):
+        check(kind, flaw, strength, seed, (56, 88))
 
 
 def test_the_table_knows_every_flaw_and_only_known_metrics():
@@ -92,7 +92,7 @@ def test_every_flaw_is_seen_by_some_metric_and_every_metric_sees_some_flaw():
 
 def test_a_clip_against_itself_is_perfect():
     for kind in KINDS:
-        _, own = clean_and_its_scores(kind, 0)
+        _, own = clean_and_its_scores(kind, 0, SIZE)
         own = {name: value for name, value in own.items() if name != "temporal_flickering"}
         assert own == {
             "blur_ssim": pytest.approx(1, abs=1e-9),
