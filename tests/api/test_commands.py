@@ -32,7 +32,7 @@ def test_a_benchmark_of_scenes_is_made_described_verified_and_generated_for(cli,
         assert (total["n"], total["members"]["n"]) == (2, 4), metric
     quality = cli("score", "quality", "--videos", "out/videos", "--data", "data", "--out", "quality", "--json")
     assert quality.code == 0, quality
-    assert set(quality.json["groups"]) == {"physics"}
+    assert set(quality.json["groups"]) == {"common_sense", "physics"}
 
 
 def test_captions_are_generated_one_by_one(cli, tmp_path):
