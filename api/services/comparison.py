@@ -93,9 +93,9 @@ class MetricDifference:
     def remarks(self) -> tuple[str, ...]:
         """Sentences on the samples that the difference leaves out."""
         sides = (
-            ("have a value in the first run only", self.paired.only_b),
-            ("have a value in the other run only", self.paired.only_a),
-            ("are left out because the files that they are scored against differ", self.other_inputs),
+            ("with a value in the first run only", self.paired.only_b),
+            ("with a value in the other run only", self.paired.only_a),
+            ("left out because the files that they are scored against differ", self.other_inputs),
         )
         return tuple(
             f"{self.metric} ({self.protocol}): {wording.counted(len(names), 'sample')} {words}: {wording.listed(names)}"

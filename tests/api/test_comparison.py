@@ -112,8 +112,8 @@ def test_samples_with_a_value_on_one_side_only_are_counted_and_named(results, ma
     assert one.paired.only_b == ("s2", "s3", "s4")
     assert one.paired.only_a == ("s5",)
     text = str(compare(first, other))
-    assert "3 samples have a value in the first run only: s2, s3, s4" in text
-    assert "1 sample have a value in the other run only: s5" in text
+    assert "3 samples with a value in the first run only: s2, s3, s4" in text
+    assert "1 sample with a value in the other run only: s5" in text
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -252,7 +252,7 @@ def test_samples_with_another_reference_are_left_out_of_paired_metrics(results):
     found = compare(first, RunResults("b", manifest, other.rows))
     one = the(found)
     assert (one.other_inputs, one.paired.n, one.paired.difference) == (("s1",), 3, 0.0)
-    assert "1 sample are left out because the files that they are scored against differ: s1" in str(found)
+    assert "1 sample left out because the files that they are scored against differ: s1" in str(found)
 
 
 def test_a_reference_at_another_path_with_equal_content_is_the_same(results):
