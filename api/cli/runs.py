@@ -12,7 +12,7 @@ from api.cli.door import console, door, note, print_json
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS
 
 if TYPE_CHECKING:
-    from api.services.comparison import Against, Comparison
+    from api.services.comparison import Comparison
     from api.services.merging import Merged
 
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")]
@@ -55,8 +55,10 @@ def compare(
     if json:
         print_json(found.to_json())
     else:
+        from api.cli.tables import print_comparison
+
         for other in found.others:
-            _print_against(found, other)
+            print_comparison(console(), found, other)
     return EXIT_DONE if fail_if is None else _gate(found)
 
 
@@ -69,31 +71,6 @@ def _gate(found: Comparison) -> int:
         note("the gate cannot be decided: a run has no comparable metric with a value for a common sample")
         return EXIT_FAILED_ITEMS
     return EXIT_DONE
-
-
-def _print_against(found: Comparison, other: Against) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    to = console()
-    to.print(f"{other.label} ({other.run[:12]}) against {found.label} ({found.run[:12]})", markup=False)
-    for one in other.differences:
-        expected = " (expected)" if one.expected else ""
-        to.print(f"  differs: {one.text}{expected}", markup=False, soft_wrap=True)
-    if not other.differences:
-        to.print("  the manifests do not differ")
-    table = Table()
-    for column in ("metric", "protocol", found.label, other.label, "difference", "95 % interval", "n", "p", "verdict"):
-        table.add_column(Text(column))
-    for row in other.metrics:
-        table.add_row(*map(Text, row.cells()))
-    if other.metrics:
-        to.print(table)
-    for metric in other.metrics:
-        for line in metric.remarks():
-            to.print(f"  {line}", markup=False, soft_wrap=True)
-    for left in other.not_compared:
-        to.print(f"  not compared: {left.metric} ({left.protocol}): {left.why}", markup=False, soft_wrap=True)
 
 
 @door

@@ -20,21 +20,19 @@ def demo(
     json: options.Json = False,
 ) -> int:
     """Render built-in scenes as three models, score, compare and report them; needs no download."""
-    from api.cli.tables import print_leaderboard, print_problems
+    from api.cli.tables import print_comparison, print_leaderboard, print_problems
     from api.services.demonstration import demonstrate
 
     with progress_bar() as move:
         made = demonstrate(out, workers=workers, progress=move, say=note)
     if json:
         runs = {f"{run.model}-{run.manifest['track']}": run.to_json() for run in made.runs}
-        print_json(
-            {"runs": runs, "comparisons": [one.to_json() for one in made.comparisons], "report": str(made.report)}
-        )
+        print_json({"runs": runs, "comparison": made.comparison.to_json(), "report": str(made.report)})
         return 0
     to = console()
     print_leaderboard(to, made.runs)
-    for comparison in made.comparisons:
-        to.print(str(comparison), soft_wrap=True, markup=False)
+    for other in made.comparison.others:
+        print_comparison(to, made.comparison, other)
     to.print("\nOne video of the model jumpy was deleted and one cut short on purpose; this is what becomes of them:")
     print_problems(to, next(run for run in made.runs if run.model == "jumpy"))
     to.print(f"\nreport: {made.report}")

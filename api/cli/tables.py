@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from gen_eval.records import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from api.services.comparison import Against, Comparison
     from api.services.forecast import Forecast
     from api.services.results import RunResults
     from gen_eval.stats import Aggregate
@@ -35,7 +38,7 @@ def interval(one: Aggregate) -> str:
 
 def print_summary(to: Console, results: RunResults) -> None:
     """One line a metric and protocol."""
-    table = Table(title=f"{results.model}: run {results.run[:12]}", title_justify="left")
+    table = Table(title=f"{escape(results.model)}: run {results.run[:12]}", title_justify="left")
     for column in ("metric", "protocol"):
         table.add_column(column)
     for column in ("value", "95 % interval", "n of N", "videos", "gaps as 0", "without a value"):
@@ -68,10 +71,22 @@ def print_problems(to: Console, results: RunResults) -> None:
         to.print(f"{what} ({where}): {message}", soft_wrap=True, markup=False)
     if len(kinds) > _SHOWN_PROBLEMS:
         to.print(f"… and {len(kinds) - _SHOWN_PROBLEMS} more; all are in the report")
+    _print_flags(to, results)
     _print_list(to, "belongs to no sample, not scored", results.manifest["unknown_videos"])
     _print_list(to, "not asked for, not scored", results.manifest["not_asked_videos"])
     for entry in results.manifest["rejected"]:
         to.print(f"not used: {entry['where']} ({entry['reason']}): {entry['message']}", soft_wrap=True, markup=False)
+
+
+def _print_flags(to: Console, results: RunResults) -> None:
+    """What was unusual about videos that have a value: each flag with the number of videos that carry it."""
+    flagged: dict[str, set[tuple[str, str]]] = {}
+    for row in results.rows:
+        for flag in row.flags:
+            flagged.setdefault(str(flag), set()).add((row.sample, row.member))
+    if flagged:
+        counts = ", ".join(f"{flag} ({len(videos)} videos)" for flag, videos in sorted(flagged.items()))
+        to.print(f"unusual: {counts}", soft_wrap=True, markup=False)
 
 
 def _print_list(to: Console, what: str, files: list[Any]) -> None:
@@ -104,7 +119,7 @@ def print_leaderboard(to: Console, runs: list[RunResults]) -> None:
     table = Table(title="models side by side, corrected protocol (mean, n of N)", title_justify="left")
     table.add_column("metric")
     for model in models:
-        table.add_column(model, justify="right")
+        table.add_column(escape(model), justify="right")
     cells: dict[str, dict[str, str]] = {}
     for run in runs:
         for metric, protocols in run.aggregate.items():
@@ -113,3 +128,25 @@ def print_leaderboard(to: Console, runs: list[RunResults]) -> None:
     for metric, by_model in cells.items():
         table.add_row(metric, *(by_model.get(model, "-") for model in models))
     to.print(table)
+
+
+def print_comparison(to: Console, found: Comparison, other: Against) -> None:
+    """What differs between two runs, then the differences of their scores."""
+    to.print(f"{other.label} ({other.run[:12]}) against {found.label} ({found.run[:12]})", markup=False)
+    for one in other.differences:
+        expected = " (expected)" if one.expected else ""
+        to.print(f"  differs: {one.text}{expected}", markup=False, soft_wrap=True)
+    if not other.differences:
+        to.print("  the manifests do not differ")
+    table = Table()
+    for column in ("metric", "protocol", found.label, other.label, "difference", "95 % interval", "n", "p", "verdict"):
+        table.add_column(Text(column))
+    for row in other.metrics:
+        table.add_row(*map(Text, row.cells()))
+    if other.metrics:
+        to.print(table)
+    for metric in other.metrics:
+        for line in metric.remarks():
+            to.print(f"  {line}", markup=False, soft_wrap=True)
+    for left in other.not_compared:
+        to.print(f"  not compared: {left.metric} ({left.protocol}): {left.why}", markup=False, soft_wrap=True)

@@ -134,7 +134,9 @@ class RunFolder:
         """
         if self.shard == shard:
             return
-        if self.store.count(self.id):
+        # rows in a database of several folders say nothing of this one
+        own = (self.path / "scores.sqlite").is_file() or self.shard is not None
+        if own and self.store.count(self.id):
             raise InputError(
                 f"{self.path} holds {_spoken(self.shard)} and cannot take {_spoken(shard)}; use another --out"
             )

@@ -281,3 +281,13 @@ def test_a_store_elsewhere_holds_several_runs(cli, small_benchmark, tmp_path):
     assert "--store" in missing.err
     found = cli("report", "both", "--out", "r.json", GEN_EVAL_STORE=url)
     assert found.code == 0, found
+
+
+def test_shards_may_share_a_store(cli, small_benchmark, tmp_path):
+    data, videos = small_benchmark(3, seeds=(0,))
+    url = f"sqlite:///{tmp_path}/shared.sqlite"
+    options = ["score", "control", "--videos", videos, "--data", data, "--store", url, "--metrics", "edge_f1", "--json"]
+    parts = [cli(*options, "--out", f"part{index}", "--shard", f"{index}/2") for index in (1, 2)]
+    assert [part.code for part in parts] == [0, 0], parts
+    whole = cli(*options, "--out", "part1", "--shard", "1/2")
+    assert len(whole.json["rows"]) == 3 * 2
