@@ -73,3 +73,22 @@ def test_plain_references_compute_what_ours_do(noise):
     assert (result.value, result.values["recall"]) == pytest.approx(plain.miou(*objects), abs=1e-6)
 
     assert float(temporal_flickering(own, protocol="reference")) == pytest.approx(plain.flickering(own), abs=1e-6)
+
+
+def test_all_benches_run_even_after_one_that_missed_its_target(monkeypatch):
+    import bench.__main__ as everything
+    from bench import kernels, pipeline, stats
+
+    ran = []
+    for module, met in ((kernels, False), (stats, True), (pipeline, True)):
+        monkeypatch.setattr(module, "main", lambda arguments, name=module.__name__, met=met: ran.append(name) or met)
+    assert everything.main() is False
+    assert ran == ["bench.kernels", "bench.stats", "bench.pipeline"]
+
+
+def test_growth_of_memory_and_time_has_limits():
+    from bench.pipeline import limits
+
+    length, videos = {"60": (200, 50), "600": (230, 60)}, {"4": (200, 80), "40": (205, 80)}
+    found = limits(length, videos, {"growth": 12.0})
+    assert [value <= most for _, value, most in found] == [True, True, False]
