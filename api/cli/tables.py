@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from api.services.wording import counted
 from gen_eval.records import Status
 
 if TYPE_CHECKING:
@@ -57,6 +59,15 @@ def print_summary(to: Console, results: RunResults) -> None:
                 ", ".join(f"{count} {reason}" for reason, count in one.reasons.items()) or "-",
             )
     to.print(table)
+    _print_caveats(to, results.aggregate)
+
+
+def _print_caveats(to: Console, metrics: Iterable[str]) -> None:
+    from api.services.results import facts_of
+
+    for metric in metrics:
+        if caveat := facts_of(metric).caveat:
+            to.print(f"{metric} ranks nothing alone: {caveat}", soft_wrap=True, markup=False)
 
 
 def print_problems(to: Console, results: RunResults) -> None:
@@ -72,10 +83,8 @@ def print_problems(to: Console, results: RunResults) -> None:
     if len(kinds) > _SHOWN_PROBLEMS:
         to.print(f"… and {len(kinds) - _SHOWN_PROBLEMS} more; all are in the report")
     _print_flags(to, results)
-    _print_list(to, "belongs to no sample, not scored", results.manifest["unknown_videos"])
-    _print_list(to, "not asked for, not scored", results.manifest["not_asked_videos"])
-    for entry in results.manifest["rejected"]:
-        to.print(f"not used: {entry['where']} ({entry['reason']}): {entry['message']}", soft_wrap=True, markup=False)
+    manifest = results.manifest
+    _print_left_out(to, manifest["unknown_videos"], manifest["not_asked_videos"], manifest["rejected"])
 
 
 def _print_flags(to: Console, results: RunResults) -> None:
@@ -85,11 +94,20 @@ def _print_flags(to: Console, results: RunResults) -> None:
         for flag in row.flags:
             flagged.setdefault(str(flag), set()).add((row.sample, row.member))
     if flagged:
-        counts = ", ".join(f"{flag} ({len(videos)} videos)" for flag, videos in sorted(flagged.items()))
+        counts = ", ".join(f"{flag} ({counted(len(videos), 'video')})" for flag, videos in sorted(flagged.items()))
         to.print(f"unusual: {counts}", soft_wrap=True, markup=False)
 
 
-def _print_list(to: Console, what: str, files: list[Any]) -> None:
+def _print_left_out(
+    to: Console, unknown: Sequence[str], not_asked: Sequence[str], rejected: Iterable[Mapping[str, str]]
+) -> None:
+    _print_list(to, "belongs to no sample, not scored", unknown)
+    _print_list(to, "not asked for, not scored", not_asked)
+    for entry in rejected:
+        to.print(f"not used: {entry['where']} ({entry['reason']}): {entry['message']}", soft_wrap=True, markup=False)
+
+
+def _print_list(to: Console, what: str, files: Sequence[str]) -> None:
     if files:
         more = f" and {len(files) - 5} more" if len(files) > 5 else ""
         to.print(f"{what}: {', '.join(files[:5])}{more}", soft_wrap=True, markup=False)
@@ -105,18 +123,23 @@ def print_forecast(to: Console, expected: Forecast) -> None:
         table.add_row(line.metric, ", ".join(line.protocols), str(line.videos), str(sum(line.without.values())), why)
     to.print(table)
     to.print(f"samples: {expected.samples} ({expected.settled} scored before), videos: {expected.videos}")
-    if expected.unknown:
-        to.print(f"files that belong to no sample: {len(expected.unknown)}")
+    _print_left_out(to, expected.unknown, expected.not_asked, expected.rejected)
+    to.print(
+        "files are not opened here: damaged videos show in the run (`gen-eval data verify` opens those of the data)"
+    )
     if expected.seconds is None:
-        to.print("time: nothing to measure on")
+        to.print(
+            "time: nothing to measure on" if expected.settled < expected.samples else "time: nothing is left to do"
+        )
     else:
-        to.print(f"time: about {expected.seconds:.0f} s with {expected.workers} processes ({expected.basis})")
+        processes = counted(expected.workers, "process", "processes")
+        to.print(f"time: about {expected.seconds:.0f} s with {processes} ({expected.basis})")
 
 
 def print_leaderboard(to: Console, runs: list[RunResults]) -> None:
     """Models side by side: a line a metric, under the protocol that was asked for."""
     models = list(dict.fromkeys(run.model for run in runs))
-    table = Table(title="models side by side, corrected protocol (mean, n of N)", title_justify="left")
+    table = Table(title="models side by side, corrected protocol (mean, n of N samples)", title_justify="left")
     table.add_column("metric")
     for model in models:
         table.add_column(escape(model), justify="right")
@@ -124,15 +147,19 @@ def print_leaderboard(to: Console, runs: list[RunResults]) -> None:
     for run in runs:
         for metric, protocols in run.aggregate.items():
             main = protocols[run.manifest["protocol"]].main
-            cells.setdefault(metric, {})[run.model] = f"{number(main.value, main.unit)} ({main.n} of {main.N})"
+            of = f"{main.n} of {main.N}"
+            if main.members.n < main.members.N:
+                of += f", {main.members.n} of {main.members.N} videos"
+            cells.setdefault(metric, {})[run.model] = f"{number(main.value, main.unit)} ({of})"
     for metric, by_model in cells.items():
         table.add_row(metric, *(by_model.get(model, "-") for model in models))
     to.print(table)
+    _print_caveats(to, cells)
 
 
 def print_comparison(to: Console, found: Comparison, other: Against) -> None:
     """What differs between two runs, then the differences of their scores."""
-    to.print(f"{other.label} ({other.run[:12]}) against {found.label} ({found.run[:12]})", markup=False)
+    to.print(f"{other.model} ({other.run[:12]}) against {found.model} ({found.run[:12]})", markup=False)
     for one in other.differences:
         expected = " (expected)" if one.expected else ""
         to.print(f"  differs: {one.text}{expected}", markup=False, soft_wrap=True)

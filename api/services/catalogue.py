@@ -30,6 +30,7 @@ def _metric_entry(name: str) -> dict[str, Any]:
         "signal": metric.signal,
         "protocols": {each: load_protocol(name, each).digest for each in protocol_names(name)},
         "source": metric.source,
+        "caveat": metric.caveat,
     }
 
 

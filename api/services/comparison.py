@@ -22,7 +22,7 @@ from gen_eval.stats import Aggregate, PairedDifference, exact_mean, paired_diffe
 if TYPE_CHECKING:
     import pandas as pd
 
-Verdict = Literal["better", "worse", "no clear difference"]
+Verdict = Literal["better", "worse", "no clear difference", "not ranked", "no common value"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class MetricDifference:
         other: likewise of the other run.
         paired: other minus first over the common samples; side a is the other run, side b the first.
         other_inputs: common samples that are left out because the files they are scored against differ.
-        verdict: by the interval of the difference and the metric's direction.
+        verdict: by the interval of the difference and the metric's direction; ``not ranked`` for a metric with a
+            caveat.
     """
 
     metric: str
@@ -128,13 +129,15 @@ class Against:
     """One other run against the first.
 
     Attributes:
-        label: model of the other run.
+        model: label of the model of the other run.
+        label: the same; with the run's id when another run of the comparison is called alike.
         run: its id.
         differences: what differs besides the numbers.
         metrics: what could be compared.
         not_compared: what could not, and why.
     """
 
+    model: str
     label: str
     run: str
     differences: tuple[Difference, ...]
@@ -149,7 +152,7 @@ class Against:
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
         return {
-            "model": self.label,
+            "model": self.model,
             "run": self.run,
             "differences": [one.to_json() for one in self.differences],
             "metrics": [one.to_json() for one in self.metrics],
@@ -162,6 +165,7 @@ class Against:
 class Comparison:
     """All other runs against the first."""
 
+    model: str
     label: str
     run: str
     protocol: str | None
@@ -174,13 +178,15 @@ class Comparison:
 
     @property
     def decidable(self) -> bool:
-        """Whether every other run shares a comparable metric with a common sample; a gate needs that."""
-        return all(any(metric.paired.n for metric in one.metrics) for one in self.others)
+        """Whether every other run shares a comparable metric that ranks with a common sample; a gate needs that."""
+        return all(
+            any(metric.paired.n and metric.verdict != "not ranked" for metric in one.metrics) for one in self.others
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``gen-eval compare --json`` prints."""
         return {
-            "first": {"model": self.label, "run": self.run},
+            "first": {"model": self.model, "run": self.run},
             "protocol": self.protocol,
             "comparisons": [one.to_json() for one in self.others],
             "worse": self.worse,
@@ -195,7 +201,7 @@ class Comparison:
             for one in other.metrics:
                 found = one.to_json()
                 sides = {side: found.pop(side)["value"] for side in ("first", "other")}
-                lines.append({"model": other.label, "run": other.run, **found, **sides})
+                lines.append({"model": other.model, "run": other.run, **found, **sides})
         return pd.DataFrame(lines)
 
     def __str__(self) -> str:
@@ -203,7 +209,7 @@ class Comparison:
 
     def _lines(self) -> Iterator[str]:
         for other in self.others:
-            yield f"{other.label} ({other.run[:12]}) against {self.label} ({self.run[:12]})"
+            yield f"{other.model} ({other.run[:12]}) against {self.model} ({self.run[:12]})"
             yield "  what differs:" if other.differences else "  the manifests do not differ"
             for difference in other.differences:
                 yield f"    {difference.text}{' (expected)' if difference.expected else ''}"
@@ -248,15 +254,19 @@ def compare(first: RunResults, *others: RunResults, protocol: str | None = None)
         known = sorted({name for run in (first, *others) for _, name in _pairs(run, None)})
         raise InputError(f"no run has scores under the protocol {protocol!r}; there are {', '.join(known) or 'none'}")
     values = _sample_values(first)
-    found = tuple(_against(first, values, other, protocol) for other in others)
-    return Comparison(first.model, first.run, protocol, found)
+    models = [run.model for run in (first, *others)]
+    labels = [run.model if models.count(run.model) == 1 else f"{run.model} ({run.run[:8]})" for run in (first, *others)]
+    found = tuple(
+        _against(first, values, other, label, protocol) for other, label in zip(others, labels[1:], strict=True)
+    )
+    return Comparison(first.model, labels[0], first.run, protocol, found)
 
 
 SampleValues = dict[tuple[str, str], dict[str, float | None]]
 """(metric, protocol) -> sample -> mean over its members."""
 
 
-def _against(first: RunResults, values: SampleValues, other: RunResults, protocol: str | None) -> Against:
+def _against(first: RunResults, values: SampleValues, other: RunResults, label: str, protocol: str | None) -> Against:
     own = _sample_values(other)
     changed = {
         name: differing_samples(first, other, name)
@@ -270,7 +280,7 @@ def _against(first: RunResults, values: SampleValues, other: RunResults, protoco
         else:
             skipped = sorted({sample for name in facts_of(pair[0]).reads for sample in changed.get(name, ())})
             compared.append(_metric(first, other, pair, values[pair], own[pair], skipped))
-    return Against(other.model, other.run, differences(first, other), tuple(compared), tuple(left))
+    return Against(other.model, label, other.run, differences(first, other), tuple(compared), tuple(left))
 
 
 def _pairs(run: RunResults, protocol: str | None) -> set[tuple[str, str]]:
@@ -324,11 +334,13 @@ def _metric(
         other.aggregate[metric][protocol].main,
         paired,
         tuple(sorted(left_out)),
-        _verdict(paired, facts.higher_is_better),
+        "not ranked" if facts.caveat and paired.n else _verdict(paired, facts.higher_is_better),
     )
 
 
 def _verdict(paired: PairedDifference, higher_is_better: bool) -> Verdict:
+    if not paired.n:
+        return "no common value"
     if paired.lower is None or paired.upper is None or paired.lower <= 0 <= paired.upper:
         return "no clear difference"
     return "better" if (paired.lower > 0) == higher_is_better else "worse"

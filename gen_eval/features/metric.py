@@ -109,6 +109,8 @@ class Metric(ABC):
         bounds: least and largest value, ``None`` where there is no bound.
         higher_is_better: direction; decides whether ``mean_missing_as_zero`` is shown.
         source: where the definition comes from.
+        caveat: why its values must not rank systems alone; empty for metrics that may. A metric with a caveat is shown
+            and compared, and never decides.
     """
 
     name: ClassVar[str]
@@ -121,6 +123,7 @@ class Metric(ABC):
     bounds: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
     higher_is_better: ClassVar[bool] = True
     source: ClassVar[str]
+    caveat: ClassVar[str] = ""
 
     def member_features(self, measure: Measure) -> tuple[Feature, ...]:
         """Features of each generated clip that ``update`` will find in its chunk."""

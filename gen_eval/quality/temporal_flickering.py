@@ -69,6 +69,7 @@ class TemporalFlickering(Metric):
     track = "quality"
     inputs = "single"
     source = "VBench, temporal flickering (public code)"
+    caveat = "meant for clips that should be still; on moving clips it measures motion, and a frozen clip scores best"
 
     def meter(
         self, measure: Measure, member: StreamInfo | Sequence[StreamInfo], *, image: Chunk | None = None

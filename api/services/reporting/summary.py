@@ -91,7 +91,8 @@ def about(metric: str) -> str:
     """Unit, direction and source of a metric."""
     facts = facts_of(metric)
     unit = {"ratio": "ratio, printed in percent", "unknown": "unit unknown"}.get(facts.unit, facts.unit)
-    return f"{arrow(facts)} {'higher' if facts.higher_is_better else 'lower'} is better; {unit}; {facts.source}"
+    caveat = f"; not ranked: {facts.caveat}" if facts.caveat else ""
+    return f"{arrow(facts)} {'higher' if facts.higher_is_better else 'lower'} is better; {unit}; {facts.source}{caveat}"
 
 
 def summary_table(run: RunResults) -> SummaryTable:
