@@ -17,10 +17,9 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
 import pickle  # noqa: TID251 - the one place that reads the published form; see above for what it refuses
 import pickletools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias, overload
@@ -112,39 +111,6 @@ def read_segmentation(path: Path) -> Segmentation:
         return _from_json(path.name, content) if path.suffix == ".json" else _from_pickle(path.name, content)
     except (OSError, ValueError, RecursionError) as error:
         raise _undecodable(str(path), str(error)) from error
-
-
-def write_masks(path: Path, objects: Iterable[MaskObject], size: Size | None = None) -> None:
-    """Write ``objects`` in our form: COCO run lengths of each frame as text, null where the object is absent.
-
-    Args:
-        path: usually ``<id>.masks.json``; replaced as a whole.
-        objects: phrase and mask (T, H, W) bool, in order of detection.
-        size: frames, height, width; needed when there is no object.
-
-    Raises:
-        ValueError: masks differ in size, are not bool, or there is neither an object nor a size.
-    """
-    from pycocotools import mask as coco
-
-    written: list[dict[str, Any]] = []
-    for phrase, mask in objects:
-        if mask.dtype != np.bool_ or mask.ndim != 3:
-            raise ValueError(f"the mask of {phrase!r} must be (T, H, W) bool, not {mask.shape} {mask.dtype}")
-        size = size or (mask.shape[0], mask.shape[1], mask.shape[2])
-        if mask.shape != tuple(size):
-            raise ValueError(f"the mask of {phrase!r} has shape {mask.shape}; the others have {size}")
-        codes = [
-            coco.encode(np.asfortranarray(frame, dtype=np.uint8))["counts"].decode("ascii") if frame.any() else None
-            for frame in mask
-        ]
-        written.append({"phrase": phrase, "rle": codes})
-    if size is None:
-        raise ValueError("without an object the size (T, H, W) must be given")
-    path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    beside.write_text(json.dumps({"size": list(size), "objects": written}, ensure_ascii=False), encoding="utf-8")
-    beside.replace(path)
 
 
 # --- the published form ----------------------------------------------------------------------------------------------

@@ -55,17 +55,6 @@ def blur_signal(frames: NDArray[np.uint8], measure: Measure) -> NDArray[np.uint8
     return blurred
 
 
-def write_edges(path: Path, maps: NDArray[np.bool_]) -> None:
-    """Write exact edge maps (T, H, W) bool as the array ``data`` of a compressed ``.npz`` (a video of them is lossy).
-
-    Raises:
-        ValueError: ``maps`` is not (T, H, W) bool.
-    """
-    if maps.ndim != 3 or maps.dtype != np.bool_:
-        raise ValueError(f"edge maps must be (T, H, W) bool, not {maps.shape} {maps.dtype}")
-    _write(path, maps)
-
-
 class DepthFile:
     """Depth maps in an ``.npz``, read a few frames at a time; a context manager.
 
@@ -162,22 +151,6 @@ def open_depth(path: Path) -> DepthFile:
             return opened
     except _BROKEN as error:
         raise _undecodable(path, error) from error
-
-
-def write_depth(path: Path, depth: NDArray[np.floating[Any]]) -> None:
-    """Write depth maps (T, H, W) as the array ``data`` of a compressed ``.npz``, in float32.
-
-    Raises:
-        ValueError: ``depth`` is not (T, H, W) of floats.
-    """
-    if depth.ndim != 3 or depth.dtype.kind != "f":
-        raise ValueError(f"depth must be (T, H, W) of floats, not {depth.shape} {depth.dtype}")
-    _write(path, np.ascontiguousarray(depth, dtype=np.float32))
-
-
-def _write(path: Path, data: NDArray[Any]) -> None:
-    with Path(path).open("wb") as file:  # an open file keeps the name as it is; NumPy would add an ending
-        np.savez_compressed(file, data=data)
 
 
 def _undecodable(path: Path, error: BaseException) -> ItemError:

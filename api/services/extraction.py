@@ -6,6 +6,8 @@ The public layout is written: ``canny/<name>.mp4``, ``blur/<name>.mp4`` for peop
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +18,11 @@ from numpy.typing import NDArray
 
 from api.services.preparation import Progress, silent
 from gen_eval.data import list_videos
-from gen_eval.media import ClipStream, open_clip, write_clip
-from gen_eval.protocols import load_preset, load_protocol
+from gen_eval.data.signal_files import write_edges
+from gen_eval.media import ClipStream, open_clip, sha256_file, write_clip
+from gen_eval.protocols import Protocol, load_preset, load_protocol
 from gen_eval.records import InputError, ItemError, Reason
-from gen_eval.records.files import remove_leftovers
+from gen_eval.records.files import remove_leftovers, write_atomic
 
 SIGNALS = ("blur", "edge", "depth", "seg")
 _CHUNK = 8
@@ -30,7 +33,8 @@ class Extracted:
     """What became of one signal of one video.
 
     Attributes:
-        status: ``written``, ``kept`` (it was there), ``skipped`` or ``failed``.
+        status: ``written``, ``kept`` (it was there, made from the same video in the same way), ``skipped`` or
+            ``failed``.
         files: paths under the output folder.
     """
 
@@ -51,7 +55,10 @@ def extract_signals(
     preset: str = "121-frames",
     progress: Progress = silent,
 ) -> list[Extracted]:
-    """Write control signals of every video in ``videos``; finished files are kept, so the same call goes on.
+    """Write control signals of every video in ``videos``.
+
+    ``signals.json`` in ``out`` says what each file was made from: a file that was made from the same video, with the
+    same parameters, and is whole is kept, so the same call goes on where it stopped; others are written again.
 
     Args:
         videos: folder of videos.
@@ -62,61 +69,94 @@ def extract_signals(
         progress: told how far the work is.
 
     Raises:
-        InputError: an unknown signal, or no video in the folder.
+        InputError: an unknown signal, protocol or preset, two videos of one name, or no video in the folder.
     """
     if unknown := [signal for signal in signals if signal not in SIGNALS]:
         raise InputError(f"unknown signal {', '.join(unknown)}; expected some of {', '.join(SIGNALS)}")
     paths = list_videos(videos)
     if not paths:
         raise InputError(f"{videos} holds no video")
-    if protocol not in _PROTOCOLS:
-        load_protocol("edge_f1", protocol)  # names what there is
+    if twice := [name for name, count in Counter(path.stem for path in paths).items() if count > 1]:
+        raise InputError(f"{videos} holds several videos named {twice[0]}; their signals would have one name")
+    how = {signal: load_protocol(_METRIC_OF[signal], protocol) for signal in signals if signal in _METRIC_OF}
     limit = load_preset(preset).limit
+    made = _Record(out / RECORD)
     done: list[Extracted] = []
     for number, path in enumerate(paths, start=1):
         for signal in signals:
-            done.append(_extract(path, out, signal, protocol, limit))
+            if signal in how:
+                done.append(_extract(path, out, signal, how[signal], limit, made))
+            else:
+                message = f"{signal} needs a network that is not part of this release"
+                done.append(Extracted(path.name, signal, "skipped", (), Reason.MISSING_WEIGHTS, message))
         progress("extracting", number, len(paths))
     return done
 
 
-_PROTOCOLS = ("corrected", "reference", "reference-v2")
+RECORD = "signals.json"
+_METRIC_OF = {"blur": "blur_ssim", "edge": "edge_f1"}
+_FILES = {"blur": ("blur/{}.mp4",), "edge": ("canny/{}.mp4", "edges/{}.npz")}
 
 
-def _extract(path: Path, out: Path, signal: str, protocol: str, limit: int | None) -> Extracted:
-    if signal in {"depth", "seg"}:
-        message = f"{signal} needs a network that is not part of this release"
-        return Extracted(path.name, signal, "skipped", reason=Reason.MISSING_WEIGHTS, message=message)
-    write = {"blur": _write_blur, "edge": _write_edges}[signal]
-    targets = {"blur": ["blur/{}.mp4"], "edge": ["canny/{}.mp4", "edges/{}.npz"]}[signal]
-    files = tuple(target.format(path.stem) for target in targets)
-    if all((out / file).is_file() for file in files):
-        return Extracted(path.name, signal, "kept", files)
-    for file in files:
-        (out / file).parent.mkdir(parents=True, exist_ok=True)
-        remove_leftovers((out / file).parent)
+class _Record:
+    """What the files of a folder were made from, on disk after every change."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._entries: dict[str, Any] = {}
+        if path.is_file():
+            try:
+                self._entries = dict(json.loads(path.read_text(encoding="utf-8")))
+            except (OSError, ValueError, TypeError) as error:
+                raise InputError(f"{path} cannot be read: {error}; remove it to write all signals again") from error
+
+    def holds(self, key: str, source: dict[str, Any], files: list[Path]) -> bool:
+        """Whether ``files`` were made from ``source`` and still have the content that they were written with."""
+        entry = self._entries.get(key)
+        if not isinstance(entry, dict) or entry.get("source") != source:
+            return False
+        return all(path.is_file() for path in files) and entry.get("files") == [sha256_file(path) for path in files]
+
+    def add(self, key: str, source: dict[str, Any], files: list[Path]) -> None:
+        """Remember what ``files`` were made from."""
+        self._entries[key] = {"source": source, "files": [sha256_file(path) for path in files]}
+        content = json.dumps(self._entries, indent=1, sort_keys=True, ensure_ascii=False)
+        write_atomic(self._path, f"{content}\n".encode())
+
+
+def _extract(path: Path, out: Path, signal: str, protocol: Protocol, limit: int | None, made: _Record) -> Extracted:
+    files = tuple(name.format(path.stem) for name in _FILES[signal])
+    targets = [out / file for file in files]
+    key = f"{signal} {path.stem}"
     try:
-        write(path, [out / file for file in files], protocol, limit)
+        source = {"sha256": sha256_file(path), "parameters": protocol.digest, "limit": limit}
+        if made.holds(key, source, targets):
+            return Extracted(path.name, signal, "kept", files)
+        for target in targets:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(target.parent)
+        {"blur": _write_blur, "edge": _write_edges}[signal](path, targets, protocol, limit)
+        made.add(key, source, targets)
     except ItemError as error:
-        return Extracted(path.name, signal, "failed", reason=error.reason, message=error.message)
+        return Extracted(path.name, signal, "failed", (), error.reason, error.message)
+    except OSError as error:
+        raise InputError(f"the signals of {path.name} cannot be written to {out}: {error}") from error
     return Extracted(path.name, signal, "written", files)
 
 
-def _write_blur(path: Path, targets: list[Path], protocol: str, limit: int | None) -> None:
+def _write_blur(path: Path, targets: list[Path], protocol: Protocol, limit: int | None) -> None:
     from control_metrics.signals import blur_signal
 
-    measure = load_protocol("blur_ssim", protocol).measure
-    _write_video(path, targets[0], lambda frames: blur_signal(frames, measure), limit)
+    _write_video(path, targets[0], lambda frames: blur_signal(frames, protocol.measure), limit)
 
 
-def _write_edges(path: Path, targets: list[Path], protocol: str, limit: int | None) -> None:
-    from control_metrics.signals import edge_signal, write_edges
+def _write_edges(path: Path, targets: list[Path], protocol: Protocol, limit: int | None) -> None:
+    from control_metrics.signals import edge_signal
 
-    measure = load_protocol("edge_f1", protocol).measure
     maps: list[NDArray[np.bool_]] = []
 
     def pictures(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        shown = edge_signal(frames, measure)
+        shown = edge_signal(frames, protocol.measure)
         maps.append(shown[..., 0] > 0)
         return shown
 

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from gen_eval.data.signal_files import write_depth, write_masks
 from gen_eval.generators.base import Generator
 from gen_eval.media import sha256_file, write_clip
 from gen_eval.records import InputError, ItemError, Reason, Sample
 from gen_eval.records.files import remove_leftovers, write_atomic
-from gen_eval.scenes.signals import write_depth, write_masks
 
 MANIFEST = "generations.json"
 

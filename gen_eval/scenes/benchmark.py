@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gen_eval.data.signal_files import depth_archive, masks_document
 from gen_eval.media import write_clip, write_image
 from gen_eval.protocols import load_protocol
 from gen_eval.records.errors import InputError
@@ -26,7 +27,7 @@ from gen_eval.scenes.clip import Question, SceneClip
 from gen_eval.scenes.kinds import DOMAINS
 from gen_eval.scenes.recipe import Recipe
 from gen_eval.scenes.rendering import questions, scene
-from gen_eval.scenes.signals import blurred, depth_archive, depth_picture, gray_video, masks_document, masks_picture
+from gen_eval.scenes.signals import blurred, depth_picture, gray_video, masks_picture
 
 PROMPT_FILE = "cosmos_predict2_bench_full_info.json"
 RECIPES_FILE = "scenes.json"

@@ -1,23 +1,15 @@
-"""Control signals of a clip: outlines, masks, depth; as arrays, as files that metrics read, as pictures for people."""
+"""Control signals of a clip: outlines, masks, depth; as arrays and as pictures for people."""
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 from collections.abc import Sequence
-from pathlib import Path
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from gen_eval.records.files import write_atomic
-
 Masks = Sequence[tuple[str, NDArray[np.bool_]]]
 Bool = NDArray[np.bool_]
-
-_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def outlines(masks: Sequence[Bool]) -> Bool:
@@ -54,45 +46,6 @@ def _eroded(mask: Bool, share: float) -> Bool:
         return mask
     kept: Bool = distance > max(1.0, share * largest)
     return kept
-
-
-def masks_document(masks: Masks) -> bytes:
-    """Masks as the JSON form of this project: COCO compressed run lengths a frame, null where an object is absent.
-
-    Args:
-        masks: phrase and (T, H, W) bool per object, in detection order; at least one.
-    """
-    from pycocotools import mask as coco
-
-    objects = []
-    for phrase, mask in masks:
-        runs = coco.encode(np.asfortranarray(np.moveaxis(mask, 0, -1).astype(np.uint8)))
-        seen = [bool(frame.any()) for frame in mask]
-        texts = [run["counts"].decode("ascii") if here else None for run, here in zip(runs, seen, strict=True)]
-        objects.append({"phrase": phrase, "rle": texts})
-    document = {"size": list(masks[0][1].shape), "objects": objects}
-    return (json.dumps(document, ensure_ascii=False) + "\n").encode()
-
-
-def depth_archive(depth: NDArray[np.float32]) -> bytes:
-    """(T, H, W) maps as an ``.npz`` with one array under the key ``data``; equal maps give equal bytes."""
-    array, archive = io.BytesIO(), io.BytesIO()
-    np.lib.format.write_array(array, np.ascontiguousarray(depth), allow_pickle=False)
-    with zipfile.ZipFile(archive, "w") as file:
-        entry = zipfile.ZipInfo("data.npy", date_time=_EPOCH)
-        entry.compress_type = zipfile.ZIP_DEFLATED
-        file.writestr(entry, array.getvalue(), compresslevel=1)
-    return archive.getvalue()
-
-
-def write_masks(path: Path, masks: Masks) -> None:
-    """Write ``masks`` to ``path`` (``<id>.masks.json``), whole or not at all."""
-    write_atomic(path, masks_document(masks))
-
-
-def write_depth(path: Path, depth: NDArray[np.float32]) -> None:
-    """Write (T, H, W) ``depth`` to ``path`` (``<id>.npz``), whole or not at all."""
-    write_atomic(path, depth_archive(depth))
 
 
 def gray_video(values: NDArray[np.uint8]) -> NDArray[np.uint8]:

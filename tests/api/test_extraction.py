@@ -51,6 +51,18 @@ def test_it_goes_on_where_it_stopped(cli, videos, tmp_path):
     assert not list((tmp_path / "s" / "blur").glob(".*"))
 
 
+def test_a_file_that_is_damaged_or_made_otherwise_is_written_again(cli, videos, tmp_path, make_clip):
+    options = ["controls", "extract", "--videos", videos, "--out", "s", "--signals", "edge", "--json"]
+    cli(*options)
+    whole = (tmp_path / "s" / "edges" / "a.npz").read_bytes()
+    (tmp_path / "s" / "edges" / "a.npz").write_bytes(whole[:100])
+    assert cli(*options).json["counts"] == {"kept": 1, "written": 1}
+    assert (tmp_path / "s" / "edges" / "a.npz").read_bytes() == whole
+    assert cli(*options, "--protocol", "reference-v2").json["counts"] == {"written": 2}
+    write_clip(videos / "b.mp4", make_clip(9), 24.0, lossless=True)
+    assert cli(*options, "--protocol", "reference-v2").json["counts"] == {"kept": 1, "written": 1}
+
+
 def test_a_broken_video_is_named_and_the_others_are_done(cli, videos):
     (videos / "c.mp4").write_text("no video")
     done = cli("controls", "extract", "--videos", videos, "--out", "s", "--signals", "edge", "--json")

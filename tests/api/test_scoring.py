@@ -1,5 +1,6 @@
 """Scoring through the command line: real clips, field cases, coverage, bad input."""
 
+import itertools
 import json
 import os
 import shutil
@@ -67,7 +68,7 @@ def flickering_by_hand(path, limit):
 
     with av.open(str(path)) as container:
         frames = [frame.to_ndarray(format="rgb24").astype(np.int16) for frame in container.decode(video=0)][:limit]
-    pairs = [np.abs(after - before).mean(dtype=np.float64) for before, after in zip(frames, frames[1:], strict=False)]
+    pairs = [np.abs(after - before).mean(dtype=np.float64) for before, after in itertools.pairwise(frames)]
     return 1 - float(np.mean(pairs)) / 255
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from control_metrics import depth_si_rmse
 from control_metrics.depth import METRIC, DepthMeter, FrameError
-from control_metrics.signals import write_depth
+from gen_eval.data.signal_files import write_depth
 from gen_eval.features import FRAMES, StreamInfo
 from gen_eval.features.arrays import finish
 from gen_eval.protocols import load_protocol

@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from control_metrics import mask_miou
 from control_metrics._bits import blank, count_pairs, merge, pack
 from control_metrics.mask import METRIC
-from control_metrics.segmentation_file import write_masks
+from gen_eval.data.signal_files import write_masks
 from gen_eval.features import StreamInfo
 from gen_eval.features.arrays import finish
 from gen_eval.protocols import load_protocol

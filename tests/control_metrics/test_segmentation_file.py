@@ -14,7 +14,8 @@ from hypothesis.extra import numpy as arrays
 from pycocotools import mask as coco
 
 from control_metrics import segmentation_file
-from control_metrics.segmentation_file import read_segmentation, run_lengths, write_masks
+from control_metrics.segmentation_file import read_segmentation, run_lengths
+from gen_eval.data.signal_files import write_masks
 from gen_eval.records import ItemError, Reason
 
 MASKS = arrays.array_shapes(min_dims=3, max_dims=3, max_side=7).flatmap(lambda shape: arrays.arrays(bool, shape))

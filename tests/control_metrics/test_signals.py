@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.lib import format as npy
 
-from control_metrics.signals import blur_signal, edge_signal, open_depth, write_depth, write_edges
+from control_metrics.signals import blur_signal, edge_signal, open_depth
+from gen_eval.data.signal_files import write_depth, write_edges
 from gen_eval.protocols import load_protocol
 from gen_eval.records import ItemError, Reason
 

@@ -9,10 +9,11 @@ import pytest
 from control_metrics.segmentation_file import read_segmentation
 from control_metrics.signals import open_depth
 from gen_eval.data import load_benchmark
+from gen_eval.data.signal_files import depth_archive, masks_document
 from gen_eval.media import read_clip, read_image
 from gen_eval.records import InputError
 from gen_eval.scenes import KINDS, Recipe, read_recipes, render, scene, write_benchmark
-from gen_eval.scenes.signals import depth_archive, depth_picture, masks_document, masks_picture
+from gen_eval.scenes.signals import depth_picture, masks_picture
 
 ARGUMENTS = {"kinds": ("falling", "occluded"), "per_kind": 2, "size": (24, 40), "fps": 10, "frames": 4, "seed": 7}
 IDS = ("physics_falling_007", "physics_falling_008", "av_occluded_007", "av_occluded_008")

@@ -1,0 +1,102 @@
+"""Signal files that this project writes: depth maps and edge maps as ``.npz``, segmentation as JSON.
+
+Equal content gives equal bytes, and every file appears whole or not at all. They are read by `control_metrics`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gen_eval.records.files import write_atomic
+
+Bool = NDArray[np.bool_]
+Size = tuple[int, int, int]
+"""Frames, height, width."""
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # zip archives carry times, which must not tell equal maps apart
+
+
+def maps_archive(maps: NDArray[Any]) -> bytes:
+    """(T, H, W) ``maps`` as an ``.npz`` with one array under the key ``data``."""
+    array, archive = io.BytesIO(), io.BytesIO()
+    np.lib.format.write_array(array, np.ascontiguousarray(maps), allow_pickle=False)
+    with zipfile.ZipFile(archive, "w") as file:
+        entry = zipfile.ZipInfo("data.npy", date_time=_EPOCH)
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        file.writestr(entry, array.getbuffer(), compresslevel=1)
+    return archive.getvalue()
+
+
+def depth_archive(depth: NDArray[np.floating[Any]]) -> bytes:
+    """Depth maps (T, H, W) as :func:`maps_archive`, in float32.
+
+    Raises:
+        ValueError: ``depth`` is not (T, H, W) of floats.
+    """
+    if depth.ndim != 3 or depth.dtype.kind != "f":
+        raise ValueError(f"depth must be (T, H, W) of floats, not {depth.shape} {depth.dtype}")
+    return maps_archive(depth.astype(np.float32, copy=False))
+
+
+def write_depth(path: Path, depth: NDArray[np.floating[Any]]) -> None:
+    """Write depth maps (T, H, W) to ``path`` (``<id>.npz``).
+
+    Raises:
+        ValueError: ``depth`` is not (T, H, W) of floats.
+    """
+    write_atomic(Path(path), depth_archive(depth))
+
+
+def write_edges(path: Path, maps: Bool) -> None:
+    """Write edge maps (T, H, W) bool to ``path`` (``<id>.npz``).
+
+    Raises:
+        ValueError: ``maps`` is not (T, H, W) bool.
+    """
+    if maps.ndim != 3 or maps.dtype != np.bool_:
+        raise ValueError(f"edge maps must be (T, H, W) bool, not {maps.shape} {maps.dtype}")
+    write_atomic(Path(path), maps_archive(maps))
+
+
+def masks_document(objects: Iterable[tuple[str, Bool]], size: Size | None = None) -> bytes:
+    """Masks as JSON: COCO compressed run lengths of each frame as text, null where the object is absent.
+
+    Args:
+        objects: phrase and mask (T, H, W) bool, in order of detection.
+        size: frames, height, width; needed when there is no object.
+
+    Raises:
+        ValueError: masks differ in size, are not bool, or there is neither an object nor a size.
+    """
+    written: list[dict[str, Any]] = []
+    for phrase, mask in objects:
+        if mask.dtype != np.bool_ or mask.ndim != 3:
+            raise ValueError(f"the mask of {phrase!r} must be (T, H, W) bool, not {mask.shape} {mask.dtype}")
+        size = size or (mask.shape[0], mask.shape[1], mask.shape[2])
+        if mask.shape != tuple(size):
+            raise ValueError(f"the mask of {phrase!r} has shape {mask.shape}; the others have {size}")
+        written.append({"phrase": phrase, "rle": _run_lengths(mask)})
+    if size is None:
+        raise ValueError("without an object the size (T, H, W) must be given")
+    return (json.dumps({"size": list(size), "objects": written}, ensure_ascii=False) + "\n").encode()
+
+
+def _run_lengths(mask: Bool) -> list[str | None]:
+    from pycocotools import mask as coco
+
+    runs = coco.encode(np.asfortranarray(np.moveaxis(mask, 0, -1), dtype=np.uint8))
+    seen = [bool(frame.any()) for frame in mask]
+    return [run["counts"].decode("ascii") if here else None for run, here in zip(runs, seen, strict=True)]
+
+
+def write_masks(path: Path, objects: Iterable[tuple[str, Bool]], size: Size | None = None) -> None:
+    """Write masks to ``path`` (``<id>.masks.json``); see :func:`masks_document`."""
+    write_atomic(Path(path), masks_document(objects, size))
