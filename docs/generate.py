@@ -88,7 +88,8 @@ def cli_page() -> str:
     ]
     lines += ["| variable | default | meaning |", "| --- | --- | --- |"]
     for name, field in Settings.model_fields.items():
-        lines.append(f"| `GEN_EVAL_{name.upper()}` | {field.default} | {field.description} |")
+        default = "" if field.default is None else field.default
+        lines.append(f"| `GEN_EVAL_{name.upper()}` | {default} | {field.description} |")
     lines.append("| `GEN_EVAL_CONFIGS` | | folder whose `protocols/`, `presets/`, `benchmarks/` are searched first |")
     return "\n".join(lines) + "\n"
 

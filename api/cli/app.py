@@ -53,7 +53,7 @@ def main() -> None:
     """Run the command line; what batch systems send to stop a job is treated like Ctrl-C."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        app()
+        app(prog_name="gen-eval")
     except BrokenPipeError:  # `gen-eval … | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -8,17 +8,20 @@ from typing import Annotated, Any
 import typer
 
 from api.cli import options
-from api.cli.door import console, door, print_json, progress_bar
+from api.cli.door import console, door, note, print_json, progress_bar
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks, and what a data folder holds.", rich_markup_mode=None)
 
-Folder = Annotated[Path, typer.Argument(help="Benchmark folder or sample file.")]
+Folder = Annotated[Path, typer.Argument(metavar="DATA", help="Benchmark folder or sample file.")]
+Layout = Annotated[
+    str | None, typer.Option(help="Take it as pai-g, pai-c, references or samples-file; default: found out.")
+]
 
 
 @app.command("list")
 @door
 def list_benchmarks(json: options.Json = False) -> int:
-    """Known benchmarks, where they are published and under which terms."""
+    """Known benchmarks, their sources and their terms."""
     from api.services.catalogue import benchmark_catalogue
 
     catalogue = benchmark_catalogue()
@@ -35,8 +38,8 @@ def list_benchmarks(json: options.Json = False) -> int:
 
 @app.command()
 @door
-def describe(data: Folder, layout: str | None = None, json: options.Json = False) -> int:
-    """What ``DATA`` holds: samples, domains, references, control signals, and lines that cannot be used."""
+def describe(data: Folder, layout: Layout = None, json: options.Json = False) -> int:
+    """What DATA holds. Samples, domains, references, control signals, and lines that cannot be used."""
     from api.services.inspection import describe as inspect_data
 
     return _print_description(inspect_data(data, layout=layout), json)
@@ -44,12 +47,14 @@ def describe(data: Folder, layout: str | None = None, json: options.Json = False
 
 @app.command()
 @door
-def verify(data: Folder, layout: str | None = None, json: options.Json = False) -> int:
-    """Open every file of ``DATA`` and list what is absent or cannot be read; exit code 1 when something is."""
+def verify(data: Folder, layout: Layout = None, json: options.Json = False) -> int:
+    """Open every file of DATA. Lists what is absent or cannot be read; exit code 1 when something is."""
     from api.services.inspection import verify as verify_data
 
     with progress_bar() as move:
         found = verify_data(data, layout=layout, progress=move)
+    if not json and not found["problems"]:
+        note("every file could be opened")
     return _print_description(found, json)
 
 
@@ -59,14 +64,15 @@ def make(
     out: Annotated[Path, typer.Option(help="Folder to write; continued when it holds a part of the same benchmark.")],
     per_kind: Annotated[int, typer.Option(min=1, help="Scenes of each kind.")] = 2,
     kinds: Annotated[str | None, typer.Option(help="Kinds of scene, comma-separated; default: all.")] = None,
-    height: Annotated[int, typer.Option(min=16)] = 256,
-    width: Annotated[int, typer.Option(min=16)] = 448,
-    fps: Annotated[float, typer.Option(min=1)] = 24.0,
-    frames: Annotated[int, typer.Option(min=1)] = 49,
+    height: Annotated[int, typer.Option(min=16, help="Height of the frames in pixels.")] = 256,
+    width: Annotated[int, typer.Option(min=16, help="Width of the frames in pixels.")] = 448,
+    fps: Annotated[float, typer.Option(min=1, help="Frames a second.")] = 24.0,
+    frames: Annotated[int, typer.Option(min=1, help="Frames of every scene.")] = 49,
     seed: Annotated[int, typer.Option(help="Everything drawn follows from it.")] = 0,
 ) -> int:
-    """Write a benchmark of built-in scenes, with exact control signals and questions with known answers."""
+    """Write a benchmark of built-in scenes. With exact control signals and questions with known answers."""
     from api.services.scene_data import make_benchmark
+    from api.services.wording import counted
 
     with progress_bar() as move:
         made = make_benchmark(
@@ -79,7 +85,7 @@ def make(
             seed=seed,
             progress=move,
         )
-    console().print(f"{made} scenes in {out}")
+    console().print(f"{counted(made, 'scene')} in {out}", markup=False)
     return 0
 
 
@@ -87,8 +93,10 @@ def _print_description(found: dict[str, Any], as_json: bool) -> int:
     if as_json:
         print_json(found)
     else:
+        from api.services.wording import counted
+
         to = console()
-        to.print(f"{found['data']}: layout {found['layout']}, {found['samples']} samples")
+        to.print(f"{found['data']}: layout {found['layout']}, {counted(found['samples'], 'sample')}", markup=False)
         for name, count in found["has"].items():
             to.print(f"  {name}: {count} of {found['samples']}")
         for domain, count in found["domains"].items():

@@ -81,12 +81,19 @@ def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, int, int], None
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=False) as bars:
-        tasks: dict[str, Any] = {}
+    bars = Progress(*columns, console=Console(stderr=True), transient=False)
+    tasks: dict[str, Any] = {}
 
-        def move(label: str, done: int, total: int) -> None:
-            if label not in tasks:
-                tasks[label] = bars.add_task(label, total=total)
-            bars.update(tasks[label], completed=done, total=total)
+    def move(label: str, done: int, total: int) -> None:
+        if not total:
+            return
+        bars.start()  # not before there is something to show: an empty display leaves an empty line
+        if label not in tasks:
+            tasks[label] = bars.add_task(label, total=total)
+        bars.update(tasks[label], completed=done, total=total)
 
+    try:
         yield move
+    finally:
+        if tasks:
+            bars.stop()

@@ -28,11 +28,14 @@ def generate(
 ) -> int:
     """Generate a video for every sample and seed."""
     from api.services.generation import generate_videos
+    from api.services.wording import counted
     from gen_eval.records import InputError
 
     chosen = options.names(seeds)
     if not chosen or not all(seed.isdecimal() for seed in chosen):
         raise InputError(f"--seeds must be whole numbers such as 0,1,2, not {seeds!r}")
+    if strength is not None and flaw is None:
+        raise InputError("--strength says how strongly --flaw breaks the scene; give --flaw too")
     given: dict[str, Any] = {"flaw": flaw, "strength": strength}
     with progress_bar() as move:
         made = generate_videos(
@@ -50,7 +53,7 @@ def generate(
         records = [{**vars(one), "reason": None if one.reason is None else str(one.reason)} for one in made]
         print_json({"generator": generator, "clips": records, "failed": len(failed)})
     else:
-        console().print(f"{len(made) - len(failed)} videos in {out / 'videos'}")
+        console().print(f"{counted(len(made) - len(failed), 'video')} in {out / 'videos'}", markup=False)
     for one in failed:
         note(f"{one.reason}: {one.sample}, {one.member}: {one.message}")
     return EXIT_FAILED_ITEMS if failed else EXIT_DONE

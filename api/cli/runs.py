@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from api.services.comparison import Comparison
     from api.services.merging import Merged
 
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders.")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders.")]
 Report = Annotated[Path, typer.Option(help="File to write; its ending chooses .html, .csv, .tex, .json or .parquet.")]
 Baseline = Annotated[
-    list[Path], typer.Argument(metavar="RUN RUN...", help="The baseline first, then the runs to compare with it.")
+    list[Path], typer.Argument(metavar="RUN", help="The baseline first, then the runs to compare with it.")
 ]
 OneProtocol = Annotated[str | None, typer.Option(help="Compare under this protocol only; default: under all.")]
 FailIf = Annotated[
@@ -47,7 +47,7 @@ def compare(
     store: options.Store = None,
     json: options.Json = False,
 ) -> int:
-    """What differs between runs, then paired differences of each run from the first."""
+    """What differs between runs, and by how much. The difference of each run from the first is paired by sample."""
     from api.services.comparison import compare as compare_runs
     from api.services.results import RunResults
 
@@ -75,7 +75,7 @@ def _gate(found: Comparison) -> int:
 
 @door
 def merge(runs: Runs, out: Whole, store: options.Store = None, json: options.Json = False) -> int:
-    """Join the shards of one run into one run folder and write its report."""
+    """Join the shards of one run. Writes one run folder with its report; exit code 1 when something is missing."""
     from api.services.merging import merge as merge_runs
     from api.services.reporting import write_report
     from api.services.results import RunResults

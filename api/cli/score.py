@@ -15,12 +15,22 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Score a folder of generated videos.", rich_markup_mode=None)
 
-Model = Annotated[str | None, typer.Option(help="Label of the model; default: the name of the video folder.")]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        help="Label of the model; default: the name of the video folder, of the one above when that is videos."
+    ),
+]
 Metrics = Annotated[str | None, typer.Option(help="Metrics, comma-separated; default: all of the track.")]
 Protocol = Annotated[str, typer.Option(help="corrected, reference, or (control) reference-v2.")]
-Preset = Annotated[str | None, typer.Option(help="What the metrics are shown; default: the track's own.")]
-Seeds = Annotated[str | None, typer.Option(help="Seeds (captions) that every sample is expected to have.")]
-Domains = Annotated[str | None, typer.Option(help="Only samples of these domains.")]
+Preset = Annotated[
+    str | None, typer.Option(help="What the metrics are shown: all-frames or 121-frames; default: the track's own.")
+]
+Seeds = Annotated[
+    str | None,
+    typer.Option(help="Seeds (captions) that every sample is expected to have, comma-separated; default: those found."),
+]
+Domains = Annotated[str | None, typer.Option(help="Only samples of these domains, comma-separated.")]
 Signals = Annotated[Path | None, typer.Option(help="Folder with depth_npzs/ and masks/ of the generated clips.")]
 Shard = Annotated[str | None, typer.Option(help="Only every N-th sample, as i/N; join the runs with `gen-eval merge`.")]
 DryRun = Annotated[bool, typer.Option(help="Say what would be done, how long it may take and what would be skipped.")]
@@ -53,7 +63,7 @@ def quality(
     dry_run: DryRun = False,
     json: options.Json = False,
 ) -> int:
-    """PAI-Bench-G quality dimensions: no reference video is needed."""
+    """PAI-Bench-G quality; no reference video is needed."""
     return _score("quality", locals())
 
 
@@ -82,7 +92,7 @@ def control(
     dry_run: DryRun = False,
     json: options.Json = False,
 ) -> int:
-    """PAI-Bench-C control fidelity: each clip against the reference video of its sample."""
+    """PAI-Bench-C control fidelity. Each clip is held against the reference video of its sample."""
     return _score("control", locals())
 
 
@@ -108,6 +118,8 @@ def _score(track: Literal["quality", "control"], given: dict[str, Any]) -> int:
         print_json(results.to_json())
     else:
         _print(results, given["out"])
+        if execution.shard is not None:
+            note(f"this is shard {given['shard']}; when all are done: gen-eval merge SHARD... --out RUN")
     if not worked.scored:
         note(f"nothing was left to do: all {worked.kept} samples were scored before")
     return results.exit_code
@@ -120,6 +132,8 @@ def _request(track: Literal["quality", "control"], given: dict[str, Any]) -> Sco
 
     if given["data"] is not None and given["samples"] is not None:
         raise InputError("give --data or --samples, not both")
+    if given["media"] is not None and given["data"] is None and given["samples"] is None:
+        raise InputError("--media says what the paths of --samples are relative to; give --samples too")
     return ScoreRequest(
         track=track,
         videos=given["videos"],
@@ -151,7 +165,7 @@ def _print(results: Any, out: Path) -> None:
     print_summary(to, results)
     print_problems(to, results)
     if (out / "report.html").is_file():
-        to.print(f"report: {out / 'report.html'}")
+        to.print(f"report: {out / 'report.html'}", markup=False, soft_wrap=True)
 
 
 def _dry_run(request: ScoreRequest, out: Path, execution: Any, *, as_json: bool) -> int:

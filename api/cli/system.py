@@ -19,7 +19,7 @@ def demo(
     workers: options.Workers = 0,
     json: options.Json = False,
 ) -> int:
-    """Render built-in scenes as three models, score, compare and report them; needs no download."""
+    """Render, score, compare and report built-in scenes. Three models made by the simulator; needs no download."""
     from api.cli.tables import print_comparison, print_leaderboard, print_problems
     from api.services.demonstration import demonstrate
 
@@ -41,7 +41,7 @@ def demo(
 
 @door
 def doctor(json: options.Json = False) -> int:
-    """What this installation can do: versions, extras, decoder, threads."""
+    """What this installation can do. Shows versions, extras and cores, and tries decoder, store and plug-ins."""
     from api.services.diagnosis import diagnose
 
     found = diagnose()

@@ -54,6 +54,10 @@ def differences(first: RunResults, second: RunResults) -> tuple[Difference, ...]
         pair.metric_rules(),
         pair.value("protocol", "the protocol that was asked for: {} and {}"),
         pair.value("preset", "what the metrics were shown (preset): {} and {}"),
+        pair.value("layout", "layout of the data: {} and {}"),
+        pair.value("seeds", "seeds or captions that were asked for: {} and {}", absent="those found"),
+        pair.value("domains", "domains that were asked for: {} and {}", absent="all"),
+        pair.value("limit", "number of samples that was asked for: {} and {}", absent="all"),
         pair.recorded("fps", "fps", "frame rate of the videos", "{:.6g} fps"),
         pair.recorded("frames", "decoded_frames", "frames in the videos", "{:.0f} frames"),
         pair.member_sets(),
@@ -78,7 +82,8 @@ def _content(entry: Mapping[str, Any], name: str) -> Any:
 
 
 _HANDLED = frozenset(
-    {"track", "samples", "metrics", "protocol", "preset", "environment", "model", "unknown_videos", "not_asked_videos"}
+    {"track", "samples", "metrics", "protocol", "preset", "layout", "seeds", "domains", "limit", "environment", "model"}
+    | {"unknown_videos", "not_asked_videos"}
 )
 
 
@@ -111,11 +116,11 @@ class _Pair:
 
     # --- manifest -----------------------------------------------------------------------------------------------
 
-    def value(self, name: str, text: str) -> Iterator[Difference]:
-        """A field of the manifest."""
-        one, other = self.first.manifest.get(name), self.second.manifest.get(name)
+    def value(self, name: str, text: str, absent: str = "none") -> Iterator[Difference]:
+        """A field of the manifest; ``absent`` is what it says when nothing was given."""
+        one, other = (run.manifest.get(name) for run in (self.first, self.second))
         if one != other:
-            yield Difference(name, text.format(_spoken(one), _spoken(other)))
+            yield Difference(name, text.format(*(absent if side is None else _spoken(side) for side in (one, other))))
 
     def sample_sets(self) -> Iterator[Difference]:
         """Samples that only one of them has."""
@@ -244,4 +249,6 @@ def _distribution(numbers: list[float], form: str) -> str:
 def _spoken(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_spoken(entry)}" for name, entry in value.items())
+    if isinstance(value, list):
+        return wording.listed([str(entry) for entry in value])
     return "none" if value is None else str(value)

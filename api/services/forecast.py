@@ -43,6 +43,8 @@ class Forecast:
         videos: videos of the samples that are left.
         metrics: what would be done, metric by metric.
         unknown: files that belong to no sample.
+        not_asked: files of samples or seeds that were not asked for.
+        rejected: lines and files of the data that cannot be used.
         workers: processes.
         seconds: rough estimate of the time, ``None`` when there was nothing to measure on.
         basis: what the estimate was made from.
@@ -53,6 +55,8 @@ class Forecast:
     videos: int
     metrics: tuple[MetricForecast, ...]
     unknown: tuple[str, ...]
+    not_asked: tuple[str, ...]
+    rejected: tuple[Mapping[str, str], ...]
     workers: int
     seconds: float | None
     basis: str
@@ -77,6 +81,8 @@ def forecast(request: ScoreRequest, out: Path, execution: Execution | None = Non
         videos=sum(member.path is not None for group in todo for member in group.members),
         metrics=tuple(_metrics(prepared, todo)),
         unknown=tuple(prepared.manifest["unknown_videos"]),
+        not_asked=tuple(prepared.manifest["not_asked_videos"]),
+        rejected=tuple(prepared.manifest["rejected"]),
         workers=how.processes,
         seconds=seconds,
         basis=basis,

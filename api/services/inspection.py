@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from api.services.preparation import Progress, silent
+from control_metrics.segmentation_file import read_segmentation
+from control_metrics.signals import open_depth
 from gen_eval.data import Benchmark, detect_layout, load_benchmark
 from gen_eval.media import probe, read_image
 from gen_eval.records import ItemError, Sample
 
 _FILES = ("reference", "condition_image", "depth", "masks")
+_DEPTH_FRAMES = 16
 
 
 def _load(data: Path, layout: str | None) -> Benchmark:
@@ -46,7 +50,7 @@ def describe(data: Path, *, layout: str | None = None) -> dict[str, Any]:
 
 
 def verify(data: Path, *, layout: str | None = None, progress: Progress = silent) -> dict[str, Any]:
-    """:func:`describe`, and every reference video and condition image opened.
+    """:func:`describe`, and every file of every sample opened: videos, control signals, pictures, depth maps, masks.
 
     Raises:
         InputError: ``data`` is no benchmark data.
@@ -60,9 +64,15 @@ def verify(data: Path, *, layout: str | None = None, progress: Progress = silent
 
 
 def _broken(sample: Sample) -> list[dict[str, str]]:
+    files: list[tuple[str, Callable[[Path], object], Path | None]] = [
+        ("reference", probe, sample.reference),
+        ("condition_image", read_image, sample.condition_image),
+        ("depth", _open_depth, sample.depth),
+        ("masks", read_segmentation, sample.masks),
+        *((f"control {name}", probe, path) for name, path in sorted(sample.controls.items())),
+    ]
     problems = []
-    for name, opened in (("reference", probe), ("condition_image", read_image)):
-        path: Path | None = getattr(sample, name)
+    for name, opened, path in files:
         if path is None:
             continue
         try:
@@ -70,6 +80,12 @@ def _broken(sample: Sample) -> list[dict[str, str]]:
         except ItemError as error:
             problems.append({"where": f"{sample.id} {name}", "reason": str(error.reason), "message": error.message})
     return problems
+
+
+def _open_depth(path: Path) -> None:
+    with open_depth(path) as maps:
+        for _ in maps.chunks(_DEPTH_FRAMES):
+            pass
 
 
 def _there(path: Path | None) -> bool:

@@ -38,7 +38,7 @@ class ScoreRequest:
         media: folder that the paths of a sample file are relative to.
         layout: take ``data`` as this layout.
         signals: folder with depth maps and segmentation of the generated clips.
-        model: label; the folder's name by default.
+        model: label; :func:`label_of` the folder by default.
         metrics: names; all of the track by default.
         protocol: the protocol that was asked for.
         preset: what the metrics are shown; the track's own by default.
@@ -138,7 +138,7 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
     benchmark = whole.restricted(domains=request.domains, limit=request.limit)
     if not benchmark.samples:
         raise InputError(f"there is nothing to score: {request.data or request.videos} holds no sample and no video")
-    model = request.model or request.videos.resolve().name
+    model = request.model or label_of(request.videos)
     matched = match_videos(
         benchmark,
         request.videos,
@@ -171,6 +171,17 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
         "rejected": [{"where": one.where, "reason": one.reason, "message": one.message} for one in benchmark.rejected],
     }
     return Prepared(benchmark, matched.groups, plan, manifest)
+
+
+def label_of(videos: Path) -> str:
+    """Label of a model whose videos lie in ``videos``: the folder's name, or of the one above when that is ``videos``.
+
+    Example:
+        >>> label_of(Path("/data/my-model/videos")), label_of(Path("/data/my-model"))
+        ('my-model', 'my-model')
+    """
+    folder = videos.resolve()
+    return (folder.parent.name if folder.name == "videos" else "") or folder.name
 
 
 def make_plan(request: ScoreRequest) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -84,7 +85,7 @@ class RunResults:
         self.path = path
 
     @classmethod
-    def read(cls, path: Path, *, store: str | None = None) -> RunResults:
+    def read(cls, path: str | os.PathLike[str], *, store: str | None = None) -> RunResults:
         """The results in the run folder ``path``.
 
         Args:
@@ -94,8 +95,8 @@ class RunResults:
         Raises:
             InputError: there is no run, or its rows are in neither place.
         """
-        with open_run(path, store) as run:
-            return cls(run.id, run.manifest, run.rows(), path=path)
+        with open_run(Path(path), store) as run:
+            return cls(run.id, run.manifest, run.rows(), path=Path(path))
 
     @property
     def model(self) -> str:

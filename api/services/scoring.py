@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from api.services.preparation import Prepared, Progress, ScoreRequest, prepare, silent
+from api.services.preparation import Key, Prepared, Progress, ScoreRequest, prepare, silent
 from api.services.recording import record, record_lost
 from gen_eval.execution import Lost, parse_shard, run_groups, shard_of
 from gen_eval.features.planner import GroupOutcome, score_group
-from gen_eval.records import Group, Score, canonical_json
+from gen_eval.records import Group, InputError, Score, canonical_json
 from gen_eval.records.run import RunFolder
 from gen_eval.settings import settings
 
@@ -147,29 +147,44 @@ def take_over(out: Path, prepared: Prepared, store: str | None) -> int:
         return 0
     started = time.monotonic()
     with RunFolder(out, store=store) as old, old.locked():
-        wanted = {
-            key: prepared.inputs_digest(key, measurement, protocol)
-            for group in prepared.groups
-            for key, measurement, protocol in prepared.expected(group)
-        }
+        wanted = _wanted(prepared)
         kept = [row for row in old.rows() if wanted.get(row.key) == row.inputs]
         replaced = old.become(prepared.manifest, kept)
         old.log("update", replaced=replaced, kept=len(kept), seconds=time.monotonic() - started)
         return len(kept)
 
 
+def _wanted(prepared: Prepared) -> dict[Key, str]:
+    """Every row that the run will have, with the digest of all that it is computed from."""
+    return {
+        key: prepared.inputs_digest(key, measurement, protocol)
+        for group in prepared.groups
+        for key, measurement, protocol in prepared.expected(group)
+    }
+
+
 def plan_only(
     request: ScoreRequest, out: Path, execution: Execution | None = None
 ) -> tuple[Prepared, list[Group], list[Group]]:
-    """What :func:`score` would do, without writing anything: the preparation, the groups to be scored, all groups."""
+    """What :func:`score` would do, without writing anything: the preparation, the groups to be scored, all groups.
+
+    Raises:
+        InputError: bad input, or ``out`` holds another run and rows are not to be taken over.
+    """
     how = execution or Execution()
     prepared = prepare(request)
     mine = shard_of(prepared.groups, how.shard)
     if not (out / "manifest.json").is_file():
         return prepared, mine, mine
     with RunFolder(out, store=how.store) as run:
-        same = run.manifest == json.loads(canonical_json(dict(prepared.manifest)))
-        return prepared, pending(run, prepared, mine) if same else mine, mine
+        if run.manifest == json.loads(canonical_json(dict(prepared.manifest))):
+            return prepared, pending(run, prepared, mine), mine
+        if not how.update:
+            raise InputError(f"{out} holds another run ({run.id[:12]}); give another --out, or --update")
+        settled = run.settled()
+        wanted = _wanted(prepared)
+        kept = {row.key for row in run.rows() if row.key in settled and row.inputs == wanted.get(row.key)}
+        return prepared, [one for one in mine if any(key not in kept for key, _, _ in prepared.expected(one))], mine
 
 
 __all__ = ["Execution", "Worked", "parse_shard", "pending", "plan_only", "score", "take_over"]

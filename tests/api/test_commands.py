@@ -4,7 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
 
+from api.cli import score
+from api.cli.door import progress_bar
+from api.cli.generate import generate
 from gen_eval.media import write_clip
 
 
@@ -109,3 +113,37 @@ def test_an_unknown_flaw_ends_before_anything_is_made(cli, tmp_path):
     assert done.code == 2, done
     assert "melting" in done.err
     assert not Path(tmp_path / "out").exists()
+
+
+def test_verify_opens_depth_maps_masks_and_control_signals(cli, tmp_path):
+    size = ["--height", "32", "--width", "48", "--frames", "3", "--per-kind", "1"]
+    cli("data", "make", "--out", "data", "--kinds", "falling", *size)
+    broken = [next((tmp_path / "data" / folder).iterdir()) for folder in ("blur", "depth_npzs", "masks")]
+    for path in broken:
+        path.write_bytes(path.read_bytes()[:40])
+    done = cli("data", "verify", "data", "--json")
+    assert done.code == 1, done
+    assert {one["where"].split(" ", 1)[1] for one in done.json["problems"]} == {"control blur", "depth", "masks"}
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: generate("scenes", Path("d"), Path("o"), strength=0.5), "give --flaw too"),
+        (lambda: score.quality(Path("v"), Path("o"), media=Path("m")), "give --samples too"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(capsys, call, expected):
+    with pytest.raises(typer.Exit) as ended:
+        call()
+    assert ended.value.exit_code == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_an_error_before_any_progress_is_one_line(capsys):
+    with progress_bar() as move:
+        move("scoring", 0, 0)
+    assert capsys.readouterr().err == ""
+    with progress_bar() as move:
+        move("scoring", 3, 3)
+    assert "3/3" in capsys.readouterr().err

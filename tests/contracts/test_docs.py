@@ -67,3 +67,14 @@ def test_links_between_pages_lead_somewhere(page):
 
     for target in re.findall(r"\]\((?!http)([^)#]+)", text(f"docs/{page}") + text("README.md")):
         assert (ROOT / target).exists() or (DOCS / target).exists(), target
+
+
+def test_the_page_of_commands_is_what_a_user_types_and_nothing_is_cut_off():
+    page = text("docs/cli.md")
+    assert "python -m" not in page
+    for block in page.split("Commands:\n")[1:]:
+        for line in block.split("```")[0].splitlines():
+            assert not line.endswith("..."), line
+    for line in page.splitlines():
+        if line.startswith("  --"):
+            assert len(line.split(">", 1)[-1].split("[default")[0].strip()) > 3, f"no help: {line}"

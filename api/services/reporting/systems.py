@@ -35,21 +35,22 @@ class System:
 def systems_of(results: Sequence[RunResults]) -> list[System]:
     """The systems in the order in which they first appear.
 
-    A run joins the last system of its model unless they share a metric: then it is a system of its own, and both
-    labels carry the run's id.
+    Runs of one label are one system when no two of them share a metric. When some do, nobody can tell which of the
+    others belong together, so each run is a system of its own and its label carries the run's id.
     """
-    systems: list[System] = []
+    alike: dict[str, list[RunResults]] = {}
     for run in results:
-        same = [system for system in systems if system.label == run.model]
-        if same and not same[-1].metrics & set(run.manifest["metrics"]):
-            same[-1].runs.append(run)
-        else:
-            systems.append(System(run.model, [run]))
-    labels = [system.label for system in systems]
-    return [
-        System(f"{one.label} ({one.runs[0].run[:8]})", one.runs) if labels.count(one.label) > 1 else one
-        for one in systems
-    ]
+        alike.setdefault(run.model, []).append(run)
+    systems: dict[str, System] = {}
+    for run in results:
+        label = run.model if _disjoint(alike[run.model]) else f"{run.model} ({run.run[:8]})"
+        systems.setdefault(label, System(label)).runs.append(run)
+    return list(systems.values())
+
+
+def _disjoint(runs: list[RunResults]) -> bool:
+    metrics = [metric for run in runs for metric in run.manifest["metrics"]]
+    return len(metrics) == len(set(metrics))
 
 
 def protocols_of(results: Sequence[RunResults]) -> list[str]:
