@@ -20,6 +20,7 @@ EXTRA_OF = {
     "torch": "models",
     "torchvision": "models",
     "transformers": "models",
+    "accelerate": "models",
     "lpips": "models",
     "open_clip": "models",
     "timm": "models",
@@ -30,6 +31,10 @@ EXTRA_OF = {
     "fsspec": "storage",
     "s3fs": "storage",
     "psycopg": "postgres",
+    "mlflow": "tracking",
+    "wandb": "tracking",
+    "tensorboard": "tracking",
+    "peft": "adapt",
 }
 
 

@@ -83,10 +83,33 @@ def _entries(metric: str) -> dict[str, Any]:
 def load_protocol(metric: str, name: str) -> Protocol:
     """The parameters of ``metric`` under the protocol ``name``.
 
+    Args:
+        metric: name of the metric.
+        name: a shipped protocol, or the path of a ``.yaml`` that maps metrics to sections (with ``base: NAME`` for
+            what it does not say); such a protocol is called by the file's stem.
+
     Raises:
         InputError: the metric has no protocol of that name, or the file is malformed.
     """
-    sections = _resolve(metric, name, seen=())
+    if _is_path(name):
+        return _own_protocol(metric, Path(name))
+    return _checked(metric, name, _resolve(metric, name, seen=()))
+
+
+def _is_path(name: str) -> bool:
+    return Path(name).suffix in {".yaml", ".yml"}
+
+
+def _own_protocol(metric: str, path: Path) -> Protocol:
+    content = _read(path)
+    if metric not in content:
+        raise InputError(f"{path} says nothing of {metric}; it holds {', '.join(content) or 'nothing'} (see --metrics)")
+    if path.stem in protocol_names(metric):
+        raise InputError(f"{path} would be called {path.stem!r} like a shipped protocol; give the file another name")
+    return _checked(metric, path.stem, _merged(metric, path.stem, content[metric], seen=()))
+
+
+def _checked(metric: str, name: str, sections: dict[str, dict[str, Any]]) -> Protocol:
     for reason in sections["reasons"].values():
         if reason not in set(Reason):
             raise InputError(f"protocol {name!r} of {metric} uses the unknown reason {reason!r}")
@@ -99,7 +122,14 @@ def _resolve(metric: str, name: str, seen: tuple[str, ...]) -> dict[str, dict[st
         raise InputError(f"{metric} has no protocol {name!r}; it has {', '.join(entries)}")
     if name in seen:
         raise InputError(f"the protocols of {metric} build on each other in a circle: {' -> '.join((*seen, name))}")
-    entry: Mapping[str, Any] = entries[name] or {}
+    return _merged(metric, name, entries[name], seen)
+
+
+def _merged(metric: str, name: str, content: Any, seen: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """The sections of one entry, on top of those of its base."""
+    if content is not None and not isinstance(content, Mapping):
+        raise InputError(f"protocol {name!r} of {metric} must be a mapping, not {type(content).__name__}")
+    entry: Mapping[str, Any] = content or {}
     if unknown := set(entry) - {*_SECTIONS, "base"}:
         raise InputError(f"protocol {name!r} of {metric} has unknown sections {sorted(unknown)}; known: {_SECTIONS}")
     base = _resolve(metric, entry["base"], (*seen, name)) if "base" in entry else {}
@@ -112,8 +142,15 @@ def _presets() -> dict[str, Preset]:
     for root in _config_roots():
         for path in sorted((root / "presets").glob("*.yaml")):
             for name, values in _read(path).items():
-                table.setdefault(name, Preset(name=name, **(values or {})))
+                table.setdefault(name, _preset(name, values))
     return table
+
+
+def _preset(name: str, values: Any) -> Preset:
+    limit = values.get("limit") if isinstance(values, Mapping) and set(values) <= {"limit"} else -1
+    if limit is not None and (not isinstance(limit, int) or limit < 1):
+        raise InputError(f"the preset {name!r} must be {{limit: N}} with N frames or null, not {values!r}")
+    return Preset(name=name, limit=limit)
 
 
 def preset_names() -> list[str]:
@@ -122,11 +159,18 @@ def preset_names() -> list[str]:
 
 
 def load_preset(name: str) -> Preset:
-    """The preset ``name``.
+    """The preset ``name``: a shipped one, or the only one in the ``.yaml`` file of that path.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: there is none of that name, or the file is malformed.
     """
+    if _is_path(name):
+        content = _read(Path(name))
+        if len(content) != 1:
+            raise InputError(
+                f"{name} must hold exactly one preset, such as `first-16: {{limit: 16}}`; it has {len(content)}"
+            )
+        return _preset(*next(iter(content.items())))
     presets = _presets()
     if name not in presets:
         raise InputError(f"no preset {name!r}; there are {', '.join(sorted(presets))}")

@@ -350,3 +350,23 @@ def test_a_manifest_changed_by_hand_is_no_empty_run(cli, tmp_path):
         done = cli(*command)
         assert done.code == 2, done
         assert "manifest.json or scores.sqlite was changed" in done.stderr
+
+
+def test_an_own_protocol_by_path_is_scored_recorded_and_averaged_as_it_says(cli, small_benchmark, tmp_path):
+    data, videos = small_benchmark(2)
+    (tmp_path / "strict.yaml").write_text(
+        "edge_f1: {base: corrected, measure: {low: 30, high: 60}, aggregate: {members: pooled}}"
+    )
+    options = ["score", "control", "--videos", videos, "--data", data, "--metrics", "edge_f1", "--json"]
+    own = cli(*options, "--protocol", tmp_path / "strict.yaml", "--out", "own")
+    assert own.code == 0, own
+    assert list(own.json["aggregate"]["edge_f1"]) == ["strict"]
+    assert "all members" in own.json["aggregate"]["edge_f1"]["strict"]["rule"]
+    (tmp_path / "strict.yaml").unlink()
+    again = cli("report", "own", "--out", "own.json")
+    assert again.code == 0, again
+    shipped = cli(*options, "--out", "shipped")
+    assert (
+        shipped.json["aggregate"]["edge_f1"]["corrected"]["value"]
+        != own.json["aggregate"]["edge_f1"]["strict"]["value"]
+    )
