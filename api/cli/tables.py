@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
@@ -84,7 +84,15 @@ def print_problems(to: Console, results: RunResults) -> None:
         to.print(f"… and {len(kinds) - _SHOWN_PROBLEMS} more; all are in the report")
     _print_flags(to, results)
     manifest = results.manifest
+    _print_uneven(to, manifest)
     _print_left_out(to, manifest["unknown_videos"], manifest["not_asked_videos"], manifest["rejected"])
+
+
+def _print_uneven(to: Console, manifest: Mapping[str, Any]) -> None:
+    """Without --seeds nobody said how many videos a sample has; a sample with fewer than others is worth a word."""
+    counts = {len(sample["members"]) for sample in manifest["samples"]}
+    if manifest["seeds"] is None and len(counts) > 1:
+        to.print(f"samples have {min(counts)} to {max(counts)} videos; --seeds says which each of them should have")
 
 
 def _print_flags(to: Console, results: RunResults) -> None:

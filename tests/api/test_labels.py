@@ -1,11 +1,15 @@
 """Labels of models: how a run gets one, and what happens when several runs are called alike."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from api.cli.door import console
+from api.cli.tables import print_problems
 from api.services.comparison import compare
 from api.services.preparation import label_of
+from api.services.reporting import write_report
 from api.services.reporting.systems import systems_of
 from api.services.results import RunResults
 from gen_eval.records import Reason
@@ -63,3 +67,20 @@ def test_nothing_to_pair_is_no_finding(run, maker):
     assert [one.verdict for one in found.others[0].metrics] == ["no common value"]
     assert not found.worse
     assert not found.decidable
+
+
+def test_a_page_with_two_runs_called_alike_leads_to_each_by_its_id(run, tmp_path):
+    runs = [run("a", "edge_f1"), run("b", "edge_f1", prompt="q"), run("c", "edge_f1", model="beta")]
+    write_report(runs, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    links = [re.sub("<[^>]+>", "", link) for link in re.findall('<a href="#run-.*?</a>', page)]
+    ids = [one.run[:8] for one in runs]
+    assert links == [f"alpha, control ({ids[0]})", f"alpha, control ({ids[1]})", "beta, control"]
+
+
+def test_samples_with_fewer_videos_than_others_are_mentioned(maker, capsys):
+    samples = [maker.sample("s1"), maker.sample("s2", members=("0",))]
+    for seeds, spoken in ((None, True), (["0", "1"], False)):
+        found = RunResults.read(maker(f"run-{spoken}", maker.manifest(samples, seeds=seeds), pictures=False))
+        print_problems(console(), found)
+        assert ("samples have 1 to 2 videos" in capsys.readouterr().out) is spoken

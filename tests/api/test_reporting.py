@@ -200,6 +200,8 @@ def test_what_failed_was_skipped_or_left_out_is_said_with_its_message(maker):
         for one in found.all("span", class_="reason")
         if one["text"][0] == "1" and "weights" not in one["text"]
     }
+    kinds = {(one["text"].split()[-1], one["attrs"]["data-status"]) for one in found.all("span", class_="reason")}
+    assert kinds == {("missing_video", "failed"), ("undecodable", "failed"), ("missing_weights", "skipped")}
     problems = {one["attrs"]["data-reason"]: squeezed(one["text"]) for one in found.all("details", class_="problem")}
     assert set(problems) == {"missing_video", "undecodable", "missing_weights"}
     assert "no frame of s8__0.mp4 could be decoded" in problems["undecodable"]

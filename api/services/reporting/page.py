@@ -33,6 +33,7 @@ from api.services.reporting.summary import (
 from api.services.reporting.systems import protocols_of, systems_of
 from api.services.reporting.videos import VideoTable, video_table
 from api.services.results import RunResults
+from gen_eval.records import Reason
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -59,12 +60,14 @@ class RunView:
 
     Attributes:
         anchor: name of its section within the page.
+        alike: whether another run of the page has the same model and track.
         facts: names and values of what was asked, for the collapsed block.
         rules: metric, protocol, version and digest.
         absent: rows that are not there yet.
     """
 
     anchor: str
+    alike: bool
     model: str
     run: str
     track: str
@@ -90,7 +93,11 @@ class RunView:
 def to_html(results: Sequence[RunResults], limits: Limits) -> bytes:
     """The page for one or several runs."""
     share = limits.shared(len(results))
-    views = [_run_view(f"run-{place}", run, share) for place, run in enumerate(results, start=1)]
+    names = [_name(run) for run in results]
+    views = [
+        _run_view(f"run-{place}", run, share, alike=names.count(_name(run)) > 1)
+        for place, run in enumerate(results, start=1)
+    ]
     models = list(dict.fromkeys(run.model for run in results))
     style, script = _asset("style.css"), _asset("script.js")
     context = {
@@ -106,13 +113,18 @@ def to_html(results: Sequence[RunResults], limits: Limits) -> bytes:
     return _environment().get_template("page.html.j2").render(context).encode()
 
 
-def _run_view(anchor: str, run: RunResults, limits: Limits) -> RunView:
+def _name(run: RunResults) -> tuple[str, str]:
+    return run.model, str(run.manifest["track"])
+
+
+def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> RunView:
     manifest = run.manifest
     counts: dict[str, int] = {}
     for row in run.rows:
         counts[str(row.status)] = counts.get(str(row.status), 0) + 1
     return RunView(
         anchor=anchor,
+        alike=alike,
         model=run.model,
         run=run.run,
         track=str(manifest["track"]),
@@ -216,7 +228,12 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.globals.update(
-        HEIGHT=HEIGHT, counted=wording.counted, difference=wording.difference, number=wording.number, span=wording.span
+        HEIGHT=HEIGHT,
+        counted=wording.counted,
+        difference=wording.difference,
+        number=wording.number,
+        span=wording.span,
+        status_of=lambda name: Reason(name).status,
     )
     return environment
 
