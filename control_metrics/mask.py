@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from control_metrics._bits import Words, blank, count_pairs, merge
 from control_metrics.segmentation_file import Mask, MaskObject, Size, read_segmentation
 from gen_eval.features import Chunk, Coverage, Measure, Meter, Metric, StreamInfo
-from gen_eval.features.arrays import finish
+from gen_eval.features.arrays import finish, without_value
 from gen_eval.protocols import load_protocol
 from gen_eval.records import Flag, InputError, ItemError, MetricResult, Reason
 
@@ -320,7 +320,5 @@ def mask_miou(
     try:
         counts, coverage = METRIC.measure_masks(prediction, reference, parameters.measure, max_frames)
     except ItemError as error:
-        return MetricResult.without_value(
-            METRIC.name, error.reason, error.message, detail=error.detail, protocol=protocol
-        )
+        return without_value(METRIC, parameters, error)
     return coverage.annotate(finish(METRIC, counts, parameters))

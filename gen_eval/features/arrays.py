@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def measure_single(metric: Metric, clip: NDArray[np.uint8], protocol: Protocol) 
         for start in range(0, len(clip), _CHUNK):
             meter.update(extract(features, clip[start : start + _CHUNK]))
     except ItemError as error:
-        return _without_value(metric, protocol, error)
+        return without_value(metric, protocol, error)
     return finish(metric, meter.counts(), protocol)
 
 
@@ -70,7 +71,7 @@ def measure_pair(
         check_aspect(own, size, measure["aspect_tolerance"])
         meter = metric.meter(measure, StreamInfo(*size))
     except ItemError as error:
-        return _without_value(metric, protocol, error)
+        return without_value(metric, protocol, error)
     for start in range(0, coverage.common, _CHUNK):
         part = slice(start, min(start + _CHUNK, coverage.common))
         aligned = resize_frames(prediction[part], size, measure["resize"])
@@ -93,21 +94,26 @@ def measure_set(metric: Metric, clips: Sequence[NDArray[np.uint8]], protocol: Pr
             part = slice(start, min(start + _CHUNK, common))
             meter.update([extract(features, clip[part]) for clip in clips])
     except ItemError as error:
-        return _without_value(metric, protocol, error)
+        return without_value(metric, protocol, error)
     return finish(metric, meter.counts(), protocol)
 
 
 def finish(metric: Metric, counts: Any, protocol: Protocol) -> MetricResult:
     """The decision of ``protocol`` on ``counts``, under the names that the protocol uses."""
-    from dataclasses import replace
-
     result = metric.decide(counts, protocol.decide)
-    if result.reason is not None and protocol.reason(result.reason) is not result.reason:
-        renamed = protocol.reason(result.reason)
-        result = replace(result, reason=renamed, status=renamed.status)
+    if (reason := result.reason) is not None:
+        renamed = protocol.reason(reason)
+        detail = protocol.explain(reason, result.detail)
+        result = replace(result, reason=renamed, status=renamed.status, detail=detail)
     return replace(result, protocol=protocol.name)
 
 
-def _without_value(metric: Metric, protocol: Protocol, error: ItemError) -> MetricResult:
-    reason = protocol.reason(error.reason)
-    return MetricResult.without_value(metric.name, reason, error.message, detail=error.detail, protocol=protocol.name)
+def without_value(metric: Metric, protocol: Protocol, error: ItemError) -> MetricResult:
+    """The result of ``metric`` for an item that ended with ``error``, under the names that the protocol uses."""
+    return MetricResult.without_value(
+        metric.name,
+        protocol.reason(error.reason),
+        error.message,
+        detail=protocol.explain(error.reason, error.detail),
+        protocol=protocol.name,
+    )

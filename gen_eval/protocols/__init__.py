@@ -9,6 +9,7 @@ A file ``protocols/<track>.yaml`` maps metric -> protocol name -> four sections:
   measurement, so their numbers come out of one pass.
 * ``decide``: how counts become a value where the protocols differ (degenerate cases).
 * ``reasons``: reasons that this protocol calls otherwise (``too_small: reference_stops``).
+* ``exceptions``: what the public code raises where a reason is called ``reference_stops``.
 * ``aggregate``: how values of videos become one number.
 
 ``base: NAME`` takes over another protocol of the same metric and lists the changes only.

@@ -14,7 +14,7 @@ import gen_eval
 from gen_eval.protocols.model import Preset, Protocol
 from gen_eval.records import InputError, Reason
 
-_SECTIONS = ("measure", "decide", "reasons", "aggregate")
+_SECTIONS = ("measure", "decide", "reasons", "exceptions", "aggregate")
 
 
 def _config_roots() -> list[Path]:

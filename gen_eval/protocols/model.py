@@ -19,6 +19,7 @@ class Protocol:
     measure: Mapping[str, Any] = field(default_factory=dict)
     decide: Mapping[str, Any] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
+    exceptions: Mapping[str, str] = field(default_factory=dict)
     aggregate: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -36,6 +37,12 @@ class Protocol:
     def reason(self, reason: Reason) -> Reason:
         """The name under which this protocol reports ``reason``."""
         return Reason(self.reasons.get(str(reason), str(reason)))
+
+    def explain(self, reason: Reason, detail: Mapping[str, Any]) -> dict[str, Any]:
+        """``detail`` of a result without a value; where the public code stops, with the exception that it raises."""
+        if self.reason(reason) is not Reason.REFERENCE_STOPS:
+            return dict(detail)
+        return {"reference_exception": self.exceptions.get(str(reason), "not recorded"), **detail}
 
 
 @dataclass(frozen=True)
