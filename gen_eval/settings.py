@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from gen_eval.records.errors import InputError
+
+_PREFIX = "GEN_EVAL_"
+_DAY = 86_400.0
 
 
 class Settings(BaseSettings):
     """Read from environment variables named ``GEN_EVAL_`` plus the field name in capitals."""
 
-    model_config = SettingsConfigDict(env_prefix="GEN_EVAL_", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, extra="ignore")
 
     workers: int = Field(0, ge=0, description="processes that score groups; 0 takes one for each core")
     threads: int = Field(1, ge=1, description="threads that one process may use for arithmetic")
     chunk: int = Field(8, ge=1, description="frames of each member that are held at a time")
-    decode_timeout: float = Field(30.0, gt=0, description="seconds that a decoder may take for its next frames")
+    decode_timeout: float = Field(
+        30.0, gt=0, le=_DAY, description="seconds that a decoder may take for its next frames"
+    )
     max_pixels: int = Field(67_108_864, gt=0, description="largest frame (width x height) that is decoded")
     store: str | None = Field(None, description="database URL for rows, when they are not kept in the run folder")
     attempts: int = Field(2, ge=1, description="tries of a group within a run before its failure is recorded")
@@ -24,5 +31,16 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)
 def settings() -> Settings:
-    """The settings of this process, read once."""
-    return Settings()
+    """The settings of this process, read once.
+
+    Raises:
+        InputError: a variable has a value that cannot be used; all of them are named.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        problems = (
+            f"{_PREFIX}{str(problem['loc'][0]).upper()} is {problem['input']!r}: {problem['msg']}"
+            for problem in error.errors()
+        )
+        raise InputError(f"{'; '.join(problems)}. Correct or unset the environment variable") from None

@@ -17,6 +17,7 @@ from gen_eval.features.planner import score_group
 from gen_eval.media import probe
 from gen_eval.protocols import Preset
 from gen_eval.records import Generation, Group, ItemError, Reason
+from gen_eval.records.files import is_file
 from gen_eval.settings import settings
 
 _TRIAL_FRAMES = 4
@@ -110,11 +111,11 @@ def _obstacle(metric: Metric, group: Group, member: Generation) -> Reason | None
     own = {"frames": member.path, "depth": member.depth, "masks": member.masks}[metric.signal]
     if member.problem is not None:
         return member.problem
-    if metric.inputs == "pair" and (other is None or not other.is_file()):
+    if metric.inputs == "pair" and (other is None or not is_file(other)):
         return Reason.MISSING_GROUND_TRUTH
     if own is None:
         return Reason.MISSING_WEIGHTS
-    if metric.uses_condition_image and (sample.condition_image is None or not sample.condition_image.is_file()):
+    if metric.uses_condition_image and (sample.condition_image is None or not is_file(sample.condition_image)):
         return Reason.MISSING_CONDITION_IMAGE
     return None
 

@@ -13,6 +13,7 @@ from control_metrics.signals import open_depth
 from gen_eval.data import Benchmark, detect_layout, load_benchmark
 from gen_eval.media import probe, read_image
 from gen_eval.records import ItemError, Sample
+from gen_eval.records.files import is_file
 
 _FILES = ("reference", "condition_image", "depth", "masks")
 _DEPTH_FRAMES = 16
@@ -89,4 +90,4 @@ def _open_depth(path: Path) -> None:
 
 
 def _there(path: Path | None) -> bool:
-    return path is not None and path.is_file()
+    return path is not None and is_file(path)

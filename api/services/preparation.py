@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import gen_eval
 from gen_eval.data import Benchmark, load_benchmark, match_videos
+from gen_eval.data.naming import is_unicode
 from gen_eval.features.metric import Metric
 from gen_eval.features.plan import Measurement, Plan, companions
 from gen_eval.features.planner import SET_MEMBER
@@ -132,6 +133,7 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
     Raises:
         InputError: something that was named does not exist or does not fit together.
     """
+    _check(request)
     whole = load_benchmark(
         request.data, videos=request.videos, track=request.track, layout=request.layout, media=request.media
     )
@@ -158,7 +160,7 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
         "model": model,
         "layout": benchmark.layout,
         "metrics": _metric_entries(plan),
-        "protocol": request.protocol,
+        "protocol": asked_name(request.protocol),
         "preset": {"name": plan.preset.name, "limit": plan.preset.limit},
         "chunk": plan.chunk,
         "environment": environment(),
@@ -171,6 +173,16 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
         "rejected": [{"where": one.where, "reason": one.reason, "message": one.message} for one in benchmark.rejected],
     }
     return Prepared(benchmark, matched.groups, plan, manifest)
+
+
+def _check(request: ScoreRequest) -> None:
+    """Refuse what would otherwise be taken for "everything" or "nothing", or could not be written down."""
+    for name in ("metrics", "seeds", "domains"):
+        if getattr(request, name) == ():
+            raise InputError(f"--{name} names nothing; name at least one, or leave the option out")
+    texts = [request.model or label_of(request.videos), *(request.seeds or ()), *(request.domains or ())]
+    if strange := [text for text in texts if not is_unicode(text)]:
+        raise InputError(f"{strange[0]!a} is no UTF-8 text; give another name (--model labels the videos)")
 
 
 def label_of(videos: Path) -> str:
@@ -198,6 +210,11 @@ def _protocols_of(metric: Metric, name: str) -> list[Protocol]:
     asked = load_protocol(metric.name, name)
     others = [load_protocol(metric.name, other) for other in protocol_names(metric.name) if other != name]
     return [asked, *companions(others, asked)]
+
+
+def asked_name(protocol: str) -> str:
+    """The name of a protocol that was asked for by name or by path."""
+    return Path(protocol).stem if Path(protocol).suffix in {".yaml", ".yml"} else protocol
 
 
 def load_metric(name: str) -> Metric:
@@ -229,8 +246,10 @@ def _metric_entries(plan: Plan) -> dict[str, Any]:
     entries: dict[str, Any] = {}
     for measurement in plan.measurements:
         metric = measurement.metric
-        entry = entries.setdefault(metric.name, {"version": metric.version, "protocols": {}})
+        entry = entries.setdefault(metric.name, {"version": metric.version, "protocols": {}, "members": {}})
         entry["protocols"].update({protocol.name: protocol.digest for protocol in measurement.protocols})
+        rules = {protocol.name: protocol.aggregate.get("members", "sample_first") for protocol in measurement.protocols}
+        entry["members"].update(rules)
     return entries
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gen_eval.data.benchmark import Benchmark, Rejected, domain_of_id
-from gen_eval.data.naming import list_videos, split_name
+from gen_eval.data.naming import is_unicode, list_videos, shown_name, split_name
 from gen_eval.data.samples_file import beside, load_samples_file
 from gen_eval.records import InputError, Rejection, Sample
+from gen_eval.records.files import is_file
 
 _CONTROL_FOLDERS = {"edge": "canny", "blur": "blur", "depth": "depth_vids", "seg": "sam2_vids"}
 _VARIANTS = 5
@@ -56,17 +57,20 @@ def load_benchmark(
     Raises:
         InputError: the data cannot be used as a whole.
     """
+    loaders = {"pai-c": _load_pai_c, "pai-g": _load_pai_g, "references": _load_references}
+    known = [*loaders, "samples-file"]
+    if layout is not None and layout not in known:
+        raise InputError(f"unknown layout {layout!r}; expected {', '.join(known)}")
     if data is None:
+        if layout is not None:
+            raise InputError(f"the layout {layout} says how --data is to be read; give --data, or leave it out")
         return _videos_only(videos)
     if layout is None:
         layout = (
             "pai-g" if track == "quality" and data.is_dir() and any(data.glob(_PROMPT_FILES)) else detect_layout(data)
         )
-    loaders = {"pai-c": _load_pai_c, "pai-g": _load_pai_g, "references": _load_references}
     if layout == "samples-file":
         return load_samples_file(data / "samples.jsonl" if data.is_dir() else data, media=media)
-    if layout not in loaders:
-        raise InputError(f"unknown layout {layout!r}; expected {', '.join([*loaders, 'samples-file'])}")
     return loaders[layout](data)
 
 
@@ -82,8 +86,20 @@ def _videos_only(videos: Path) -> Benchmark:
     return Benchmark("videos-only", videos, samples, has_domains=False)
 
 
+def _named_videos(folder: Path, rejected: list[Rejected]) -> list[Path]:
+    """The videos in ``folder`` that can be samples: their names are text."""
+    files = list_videos(folder)
+    named = [path for path in files if is_unicode(path.name)]
+    message = "the file name is not UTF-8 text and can be no id; rename the file"
+    rejected += [
+        Rejected(shown_name(path), Rejection.MALFORMED_RECORD, message) for path in files if not is_unicode(path.name)
+    ]
+    return named
+
+
 def _load_references(root: Path) -> Benchmark:
-    files = list_videos(root)
+    rejected: list[Rejected] = []
+    files = _named_videos(root, rejected)
     twice = [stem for stem, count in Counter(path.stem for path in files).items() if count > 1]
     if twice:
         raise InputError(f"{root} holds more than one reference video named {twice[0]}; keep one of each name")
@@ -91,7 +107,7 @@ def _load_references(root: Path) -> Benchmark:
         Sample(id=path.stem, domain=domain_of_id(path.stem), reference=path, **signals_of(root, path.stem)._asdict())
         for path in sorted(files, key=lambda path: path.stem)
     )
-    return Benchmark("references", root, samples, has_domains=False)
+    return Benchmark("references", root, samples, tuple(rejected), has_domains=False)
 
 
 class Signals(NamedTuple):
@@ -110,8 +126,8 @@ def signals_of(root: Path, stem: str) -> Signals:
         root / "segmentation" / f"{stem}.pkl",
     )
     return Signals(
-        depth if depth.is_file() else None,
-        next((path for path in masks if path.is_file()), None),
+        depth if is_file(depth) else None,
+        next((path for path in masks if is_file(path)), None),
     )
 
 
@@ -121,7 +137,7 @@ def signals_of(root: Path, stem: str) -> Signals:
 def _load_pai_c(root: Path) -> Benchmark:
     rejected: list[Rejected] = []
     domains = _metadata_domains(root / "metadata.csv", rejected)
-    ids = sorted({path.stem for path in list_videos(root / "videos")} | {*domains})
+    ids = sorted({path.stem for path in _named_videos(root / "videos", rejected)} | {*domains})
     return Benchmark(
         "pai-c", root, tuple(_pai_c_sample(root, name, domains, rejected) for name in ids), tuple(rejected)
     )
@@ -137,8 +153,8 @@ def _pai_c_sample(root: Path, name: str, domains: dict[str, str | None], rejecte
         domain=domains.get(name),
         prompt=present[0] if present else None,
         captions=present,
-        reference=reference if reference.is_file() else None,
-        controls={signal: path for signal, path in controls.items() if path.is_file()},
+        reference=reference if is_file(reference) else None,
+        controls={signal: path for signal, path in controls.items() if is_file(path)},
         **signals_of(root, name)._asdict(),
     )
 
@@ -148,11 +164,12 @@ def _caption_parts() -> tuple[str, ...]:
 
 
 def _caption(path: Path, rejected: list[Rejected]) -> str | None:
-    if not path.is_file():
+    if not is_file(path):
         return None
     content = _read_json(path)
-    if isinstance(content, dict) and len(content) == 1 and isinstance(caption := next(iter(content.values())), str):
-        return caption
+    only = next(iter(content.values())) if isinstance(content, dict) and len(content) == 1 else None
+    if isinstance(only, str) and is_unicode(only):
+        return only
     expected = "a JSON object with exactly one entry whose value is the caption"
     rejected.append(Rejected(path.name, Rejection.MALFORMED_RECORD, f"expected {expected}"))
     return None
@@ -160,16 +177,22 @@ def _caption(path: Path, rejected: list[Rejected]) -> str | None:
 
 def _metadata_domains(path: Path, rejected: list[Rejected]) -> dict[str, str | None]:
     """Id -> domain from the index; the id column is ``id``, ``task_id`` or ``video_id``, a domain is optional."""
-    if not path.is_file():
+    if not is_file(path):
         return {}
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file)
-        column = next((name for name in ("id", "task_id", "video_id") if name in (reader.fieldnames or ())), None)
-        if column is None:
-            message = f"no column id, task_id or video_id among {reader.fieldnames}; the index is not used"
-            rejected.append(Rejected(path.name, Rejection.MALFORMED_RECORD, message))
-            return {}
-        return {row[column]: row.get("domain") or None for row in reader if row[column]}
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            column = next((name for name in ("id", "task_id", "video_id") if name in (reader.fieldnames or ())), None)
+            found = [] if column is None else [(row[column], row.get("domain") or None) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"the index {path} cannot be read as CSV: {error}") from error
+    if column is None:
+        message = f"no column id, task_id or video_id among {reader.fieldnames}; the index is not used"
+        rejected.append(Rejected(path.name, Rejection.MALFORMED_RECORD, message))
+    outside = [name for name, _ in found if name and beside(path.parent, name) is None]
+    message = "the id names files outside of the data folder; ids are plain relative names"
+    rejected += [Rejected(f"{path.name} id {name!r}", Rejection.MALFORMED_RECORD, message) for name in outside]
+    return {name: domain for name, domain in found if name and name not in outside}
 
 
 # --- PAI-Bench-G ---------------------------------------------------------------------------------------------------
@@ -203,6 +226,10 @@ def _pai_g_sample(root: Path, entry: Any, where: str, rejected: list[Rejected]) 
     if not isinstance(entry, dict) or not isinstance(entry.get("video_id"), str) or not entry["video_id"]:
         rejected.append(Rejected(where, Rejection.MALFORMED_RECORD, "expected an object with a text video_id"))
         return None
+    if not is_unicode(entry):
+        message = "a text holds half of a surrogate pair, which is no character"
+        rejected.append(Rejected(where, Rejection.MALFORMED_RECORD, message))
+        return None
     name, prompt, image = entry["video_id"], entry.get("prompt_en"), entry.get("image_name")
     picture = beside(root / "condition_image", image) if isinstance(image, str) else None
     return Sample(
@@ -217,5 +244,5 @@ def _pai_g_sample(root: Path, entry: Any, where: str, rejected: list[Rejected]) 
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gen_eval.data.benchmark import Benchmark
 from gen_eval.data.layouts import bare_member, signals_of
-from gen_eval.data.naming import list_videos, split_name
+from gen_eval.data.naming import list_videos, shown_name, split_name
 from gen_eval.records import Generation, Group, Reason
 
 _EXPECTED_MEMBER = "0"  # the member that a sample without any file is missing, when no seeds were asked for
@@ -60,7 +60,7 @@ def match_videos(
     for path in list_videos(videos):
         reading = split_name(path.stem, ids, bare_member=bare_member(track))
         if reading is None:
-            unknown.append(path.name)
+            unknown.append(shown_name(path))
         elif seeds is not None and reading[1] not in seeds:
             not_asked.append(path.name)
         else:

@@ -6,9 +6,12 @@ A file belongs to a sample when the id is exactly equal; no pattern is matched, 
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Container
 from pathlib import Path
+from typing import Any
 
 from gen_eval.records import InputError
 
@@ -27,18 +30,34 @@ def list_videos(folder: Path) -> list[Path]:
         InputError: it is not a folder that can be read.
     """
     try:
-        entries = list(folder.iterdir())
+        videos = [
+            path
+            for path in folder.iterdir()
+            if path.suffix.lower() in VIDEO_SUFFIXES
+            and not path.name.startswith(".")
+            and not path.name.endswith(PREVIEW_SUFFIX)
+            and not path.is_dir()
+        ]
     except OSError as error:
         raise InputError(f"the video folder {folder} cannot be read: {error.strerror or error}") from error
-    videos = (
-        path
-        for path in entries
-        if path.suffix.lower() in VIDEO_SUFFIXES
-        and not path.name.startswith(".")
-        and not path.name.endswith(PREVIEW_SUFFIX)
-        and not path.is_dir()
-    )
     return sorted(videos, key=lambda path: path.name)
+
+
+def is_unicode(value: Any) -> bool:
+    """Whether all text in ``value`` (JSON values) can be written as UTF-8.
+
+    It cannot where JSON spells half of a surrogate pair, or a file name holds bytes that are no UTF-8.
+    """
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def shown_name(path: Path) -> str:
+    """The name of ``path`` as text that can be written down, whatever bytes it holds."""
+    return os.fsencode(path.name).decode("utf-8", "backslashreplace")
 
 
 def split_name(stem: str, ids: Container[str] | None, *, bare_member: str) -> tuple[str, str] | None:
@@ -50,9 +69,11 @@ def split_name(stem: str, ids: Container[str] | None, *, bare_member: str) -> tu
         bare_member: member of a file that carries the id alone.
 
     Returns:
-        ``(id, member)``, or ``None`` when the file belongs to no sample. Where several readings fit, the order is
-        ``id__member``, ``id_captionK``, ``id``.
+        ``(id, member)``, or ``None`` when the file belongs to no sample, as one whose name is no text. Where several
+        readings fit, the order is ``id__member``, ``id_captionK``, ``id``.
     """
+    if not is_unicode(stem):
+        return None
     readings: list[tuple[str, str]] = []
     if "__" in stem:
         sample, member = stem.rsplit("__", 1)

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gen_eval.data.benchmark import Benchmark, Rejected, domain_of_id
+from gen_eval.data.naming import is_unicode
 from gen_eval.records import InputError, Rejection, Sample
 
 _KNOWN = {"id", "domain", "prompt_en", "prompt", "image_name", "captions", "video", "controls", "depth", "masks"}
@@ -76,8 +77,11 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 def _sample(line: str, root: Path) -> Sample:
     try:
         record = json.loads(line, parse_constant=_refuse_constant)
+        readable = is_unicode(record)
     except (ValueError, RecursionError) as error:
         raise _Refused(Rejection.LINE_NOT_JSON, f"not JSON: {error}") from error
+    if not readable:
+        raise _Refused(Rejection.MALFORMED_RECORD, "a text holds half of a surrogate pair, which is no character")
     if not isinstance(record, dict):
         raise _Refused(Rejection.MALFORMED_RECORD, f"expected an object, not {type(record).__name__}")
     name = _text(record, "id", required=True)

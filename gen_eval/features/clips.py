@@ -13,6 +13,7 @@ from gen_eval.features.metric import StreamInfo
 from gen_eval.features.plan import Plan
 from gen_eval.media import ClipStream, open_clip
 from gen_eval.records import Flag, Generation, ItemError, Reason
+from gen_eval.records.files import is_file
 
 _NO_FRAMES: Any = ()
 
@@ -21,7 +22,11 @@ def problem_of(member: Generation) -> ItemError:
     """The problem that was known of ``member`` before any decoding."""
     assert member.problem is not None
     detail = dict(member.detail)
-    message = detail.pop("message", f"no video of sample {member.sample!r}, member {member.member!r}, was found")
+    message = detail.pop(
+        "message",
+        f"no video of sample {member.sample!r}, member {member.member!r}, was found; it belongs into the video folder "
+        f"as {member.sample}__{member.member}.mp4",
+    )
     return ItemError(member.problem, message, detail)
 
 
@@ -118,7 +123,7 @@ class ReferenceClip(_Reader):
     @classmethod
     def open(cls, path: Path | None, plan: Plan, stack: ExitStack) -> Self:
         """Start reading."""
-        if path is None or not path.is_file():
+        if path is None or not is_file(path):
             return cls(
                 None, ItemError(Reason.MISSING_GROUND_TRUTH, "the sample has no reference video; name it with --data")
             )

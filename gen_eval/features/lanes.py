@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gen_eval.features.arrays import finish
+from gen_eval.features.arrays import finish, without_value
 from gen_eval.features.metric import Coverage, Meter
 from gen_eval.features.plan import Measurement
 from gen_eval.protocols import Protocol
-from gen_eval.records import ItemError, MetricResult, Reason
+from gen_eval.records import ItemError, MetricResult, MissingPart, Reason
 
 Encode = Callable[[Any], bytes]
 
@@ -19,7 +19,8 @@ Encode = Callable[[Any], bytes]
 def guarded(log: list[str]) -> Callable[[Callable[[], Any]], ItemError | None]:
     """A runner that turns whatever goes wrong in a metric into an :class:`ItemError`.
 
-    Surprises keep their traceback in ``log``; they are told apart from expected problems by ``internal_error``.
+    Surprises keep their traceback in ``log``; they are told apart from expected problems by ``internal_error``. A part
+    that is missing is no trouble of one item and is raised.
     """
 
     def run(step: Callable[[], Any]) -> ItemError | None:
@@ -27,8 +28,10 @@ def guarded(log: list[str]) -> Callable[[Callable[[], Any]], ItemError | None]:
             step()
         except ItemError as error:
             return error
+        except MissingPart:
+            raise
         except MemoryError:
-            return ItemError(Reason.OUT_OF_MEMORY, "memory ran out while counting; use smaller frames or chunks")
+            return ItemError(Reason.OUT_OF_MEMORY, "memory ran out; use smaller frames or chunks")
         except Exception as error:
             log.append(traceback.format_exc())
             return ItemError(
@@ -84,13 +87,7 @@ class Lane:
     def result(self, measurement: Measurement, protocol: Protocol, coverage: Coverage | None) -> MetricResult:
         """What ``protocol`` makes of the counts, or of the error."""
         if self.error is not None:
-            result = MetricResult.without_value(
-                measurement.metric.name,
-                protocol.reason(self.error.reason),
-                self.error.message,
-                detail=self.error.detail,
-                protocol=protocol.name,
-            )
+            result = without_value(measurement.metric, protocol, self.error)
         else:
             assert self.meter is not None
             result = finish(measurement.metric, self.meter.counts(), protocol)

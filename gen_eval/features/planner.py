@@ -23,6 +23,7 @@ from gen_eval.features.plan import Measurement, Plan
 from gen_eval.media import encode_thumbnail, read_image
 from gen_eval.protocols import Protocol
 from gen_eval.records import Generation, Group, ItemError, MetricResult, Reason
+from gen_eval.records.files import is_file
 
 SET_MEMBER = "all"
 """Member of rows that belong to all generations of a sample together."""
@@ -59,11 +60,29 @@ class GroupOutcome:
 
 
 def score_group(group: Group, plan: Plan) -> GroupOutcome:
-    """Measure every member of ``group``."""
+    """Measure every member of ``group``; whatever goes wrong costs rows of this group only.
+
+    Raises:
+        MissingPart: no decoder can be started, which is no group's fault.
+    """
     log: list[str] = []
-    with ExitStack() as stack:
-        outcomes = [*_by_frames(group, plan, stack, log), *_by_files(group, plan, log)]
+    outcomes: list[Outcome] = []
+
+    def measure() -> None:
+        with ExitStack() as stack:
+            outcomes.extend([*_by_frames(group, plan, stack, log), *_by_files(group, plan, log)])
+
+    if (error := guarded(log)(measure)) is not None:  # outside of what belongs to one member or one metric
+        outcomes = list(_without_value(group, plan, error))
     return GroupOutcome(group, tuple(outcomes), tuple(log))
+
+
+def _without_value(group: Group, plan: Plan, error: ItemError) -> Iterator[Outcome]:
+    for measurement in plan.measurements:
+        together = measurement.metric.inputs == "set"
+        for member in [SET_MEMBER] if together else [one.member for one in group.members]:
+            for protocol in measurement.protocols:
+                yield Outcome(member, measurement, protocol, Lane(None, error).result(measurement, protocol, None))
 
 
 # --- metrics on frames -----------------------------------------------------------------------------------------------
@@ -221,7 +240,7 @@ class _Member:
 
 def _condition_image(group: Group, measurement: Measurement) -> dict[Any, Any]:
     path = group.sample.condition_image
-    if path is None or not path.is_file():
+    if path is None or not is_file(path):
         named = "names none" if path is None else f"names {path.name}, which is not there"
         raise ItemError(
             Reason.MISSING_CONDITION_IMAGE, f"{measurement.metric.name} needs the condition image; the sample {named}"
@@ -327,7 +346,7 @@ def _files(member: Generation, group: Group, measurement: Measurement) -> tuple[
     signal, name = measurement.metric.signal, measurement.metric.name
     other = group.sample.depth if signal == "depth" else group.sample.masks
     own = member.depth if signal == "depth" else member.masks
-    if other is None or not other.is_file():
+    if other is None or not is_file(other):
         raise ItemError(
             Reason.MISSING_GROUND_TRUTH, f"{name} needs the {signal} of the reference clip; the data has none"
         )

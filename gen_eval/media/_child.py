@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _WATCH_SECONDS = 0.5
 _HEADER = struct.Struct("!I")
+_LONGEST_WAIT = 1e6  # seconds; a socket takes no infinite timeout
 
 
 class Channel:
@@ -67,7 +68,8 @@ class Channel:
     def _exactly(self, count: int, deadline: float | None) -> tuple[bytes, list[int]]:
         parts, descriptors = bytearray(), []
         while len(parts) < count:
-            self.socket.settimeout(None if deadline is None else max(deadline - time.monotonic(), 1e-3))
+            left = None if deadline is None else min(max(deadline - time.monotonic(), 1e-3), _LONGEST_WAIT)
+            self.socket.settimeout(left)
             try:
                 data, received, _, _ = socket.recv_fds(self.socket, count - len(parts), 1)
             except ConnectionError as error:

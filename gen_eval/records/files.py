@@ -41,3 +41,15 @@ def remove_leftovers(folder: Path) -> None:
     """Delete temporary files that a killed process left in ``folder`` (not in its sub-folders)."""
     for path in folder.glob(".*.part"):
         path.unlink(missing_ok=True)
+
+
+def is_file(path: Path) -> bool:
+    """Whether ``path`` names a regular file; ``False`` also where the system cannot say.
+
+    Unlike :meth:`pathlib.Path.is_file` it never raises: names from data may be longer than the file system takes, or
+    lie in folders that may not be entered.
+    """
+    try:
+        return path.is_file()
+    except OSError:
+        return False

@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -220,3 +221,62 @@ def test_a_link_out_of_a_video_folder_is_followed(tmp_path):
     _, found = matched(None, videos)
     assert flat(found.groups)["a", "0"].path == videos / "a__0.mp4"
     shutil.rmtree(tmp_path / "store")
+
+
+def bytes_file(root, name):
+    """A file whose name is no UTF-8, where the file system takes one."""
+    try:
+        Path(os.fsdecode(bytes(root / "") + b"/" + name)).write_bytes(b"x")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+
+
+def test_a_file_name_that_is_no_text_belongs_to_no_sample_and_is_listed(tmp_path):
+    videos = folder(tmp_path / "videos", ["a__0.mp4"])
+    bytes_file(videos, b"b\xff__0.mp4")
+    benchmark, found = matched(None, videos)
+    assert [sample.id for sample in benchmark.samples] == ["a"]
+    assert found.unknown == ("b\\xff__0.mp4",)
+    references = load_benchmark(videos, videos=videos, track="control", layout="references")
+    assert [sample.id for sample in references.samples] == ["a__0"]
+    assert [(one.where, str(one.reason)) for one in references.rejected] == [("b\\xff__0.mp4", "malformed_record")]
+
+
+def test_half_a_character_in_a_prompt_file_rejects_that_entry(tmp_path):
+    entries = [{"video_id": "a", "prompt_en": "\ud800"}, {"video_id": "\udfff"}, {"video_id": "b", "prompt_en": "😀"}]
+    benchmark = load_benchmark(prompt_file(tmp_path / "d", entries), videos=tmp_path, track="quality")
+    assert [sample.id for sample in benchmark.samples] == ["b"]
+    assert [one.where for one in benchmark.rejected] == ["bench_full_info.json entry 0", "bench_full_info.json entry 1"]
+
+
+def pai_c(root, index):
+    folder(root / "videos", ["a.mp4"])
+    (root / "captions").mkdir()
+    (root / "metadata.csv").write_bytes(index)
+    return load_benchmark(root, videos=root, track="control")
+
+
+def test_an_id_in_the_index_cannot_leave_the_data_folder(tmp_path):
+    folder(tmp_path / "depth_npzs", ["secret.npz"])
+    index = f"id,domain\na,robot\n../../depth_npzs/secret,x\n{tmp_path}/depth_npzs/secret,x\n".encode()
+    benchmark = pai_c(tmp_path / "data", index)
+    assert [(sample.id, sample.domain) for sample in benchmark.samples] == [("a", "robot")]
+    assert len(benchmark.rejected) == 2
+
+
+@pytest.mark.parametrize("index", [b"id,domain\n\xff,x\n", b"id\n" + b"x" * 200_000])
+def test_an_index_that_cannot_be_read_is_named(tmp_path, index):
+    with pytest.raises(InputError, match=r"metadata\.csv cannot be read as CSV"):
+        pai_c(tmp_path / "data", index)
+
+
+def test_names_longer_than_the_file_system_takes_are_absent_files(tmp_path):
+    benchmark = pai_c(tmp_path / "data", b"id\n" + b"n" * 300 + b"\n")
+    assert [sample.reference is None for sample in benchmark.samples] == [False, True]
+
+
+@pytest.mark.parametrize("data", [True, False])
+def test_an_unknown_layout_is_refused_with_and_without_data(tmp_path, data):
+    videos = folder(tmp_path / "videos", ["a__0.mp4"])
+    with pytest.raises(InputError, match="unknown layout 'nope'"):
+        load_benchmark(videos if data else None, videos=videos, track="quality", layout="nope")

@@ -99,3 +99,12 @@ def test_bytes_that_are_no_text_end_the_command(tmp_path):
     (tmp_path / "s.jsonl.gz").write_bytes(b"not gzip")
     with pytest.raises(InputError, match="cannot be read"):
         load_samples_file(tmp_path / "s.jsonl.gz")
+
+
+@pytest.mark.parametrize(
+    "line", ['{"id": "\\ud800"}', '{"id": "x", "prompt": "\\udc00"}', '{"id": "x", "extra": ["\\ud83d"]}']
+)
+def test_half_a_character_rejects_the_line(tmp_path, line):
+    benchmark = load_samples_file(write(tmp_path / "s.jsonl", '{"id": "whole \\ud83d\\ude00"}', line))
+    assert [sample.id for sample in benchmark.samples] == ["whole 😀"]
+    assert [(one.where, str(one.reason)) for one in benchmark.rejected] == [("s.jsonl:2", "malformed_record")]

@@ -376,7 +376,56 @@ def test_frames_is_the_feature_of_the_pixels_themselves(clip):
     assert float(results(group([clip("a", frames)]), plan(Pixels(), chunk=2))["0", "toy"]) == float(frames.sum())
 
 
+def test_where_the_public_code_stops_the_exception_is_named(clip, tmp_path):
+    """Every `reference_stops`, of the meter or of the decoder."""
+    small, path = noise(3, 6, 8), tmp_path / "turns.ts"
+    write_size_change(path)
+    flicker = load("gen_eval.metrics", "temporal_flickering")
+    own = Plan.of([(flicker, [load_protocol("temporal_flickering", "reference")])], ALL, 4)
+    changed = results(group([path]), own)["0", "temporal_flickering"]
+    assert changed.reason is Reason.REFERENCE_STOPS
+    assert changed.detail["reference_exception"] == "TypeError"
+    stopped = control_metrics.blur_ssim(small, small, protocol="reference")
+    assert stopped.detail["reference_exception"] == "ValueError"
+    many = [(f"thing {k}", np.ones((1, 2, 2), bool)) for k in range(256)]
+    assert "reference_exception" in control_metrics.mask_miou(many, many, protocol="reference").detail
+
+
+def write_size_change(path):
+    """A transport stream whose frames change their size in the middle."""
+    import av
+
+    parts = []
+    for height in (48, 64):
+        part = path.with_suffix(f".{height}.ts")
+        with av.open(str(part), "w", format="mpegts") as out:
+            stream = out.add_stream("libx264", rate=24)
+            stream.height, stream.width, stream.pix_fmt = height, 64, "yuv420p"
+            for frame in noise(6, height, 64):
+                out.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+            out.mux(stream.encode())
+        parts.append(part.read_bytes())
+    path.write_bytes(b"".join(parts))
+
+
 def test_paths_may_hold_any_sign(clip, tmp_path):
     odd = tmp_path / "a b%20'\"$(x);é帧.mp4"
     clip("a", noise(2)).rename(odd)
     assert results(group([Path(odd)]), plan(Toy()))["0", "toy"].status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [(OSError(5, "Input/output error"), Reason.INTERNAL_ERROR), (MemoryError(), Reason.OUT_OF_MEMORY)],
+)
+def test_trouble_outside_of_all_metrics_costs_the_rows_of_its_group_only(monkeypatch, trouble, reason):
+    def broken(*_):
+        raise trouble
+
+    monkeypatch.setattr("gen_eval.features.planner.Clip.open", broken)
+    metric = load("gen_eval.metrics", "edge_f1")
+    plan = Plan.of([(metric, [load_protocol("edge_f1", "corrected")])], ALL, 8)
+    members = tuple(Generation("s", str(seed), Path("absent.mp4")) for seed in range(2))
+    outcome = score_group(Group("m", Sample("s"), members), plan)
+    assert [(one.member, one.result.reason) for one in outcome.outcomes] == [("0", reason), ("1", reason)]
+    assert all(one.result.detail["message"] for one in outcome.outcomes)
