@@ -14,7 +14,6 @@ from api.services.preparation import Prepared
 from gen_eval.execution import Lost
 from gen_eval.features.planner import GroupOutcome, Outcome
 from gen_eval.records import Flag, Group, MetricResult, Score
-from gen_eval.records.files import write_content_addressed
 from gen_eval.records.run import RunFolder
 
 _CURVES = pa.schema(
@@ -63,9 +62,7 @@ def _row(
     run: RunFolder, prepared: Prepared, group: Group, outcome: Outcome, curve: str | None, flags: tuple[Flag, ...]
 ) -> Score:
     key = (group.model, group.sample.id, outcome.member, outcome.measurement.metric.name, outcome.protocol.name)
-    pictures = {
-        role: write_content_addressed(run.frames, content, ".jpg") for role, content in sorted(outcome.pictures.items())
-    }
+    pictures = {role: run.add_picture(content) for role, content in sorted(outcome.pictures.items())}
     return _score(
         prepared,
         key,
@@ -105,7 +102,7 @@ def _write_curves(run: RunFolder, outcomes: Iterable[Outcome]) -> str | None:
     table = pa.Table.from_pylist([dict(zip(_CURVES.names, row, strict=True)) for row in columns], schema=_CURVES)
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
-    return write_content_addressed(run.curves, buffer.getvalue(), ".parquet")
+    return run.add_curves(buffer.getvalue())
 
 
 def _curve_rows(outcomes: Iterable[Outcome]) -> Iterator[tuple[str, str, str, str, int, float | None]]:

@@ -11,12 +11,11 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from api.services.aggregation import Column, aggregates
 from gen_eval.protocols import load_protocol
 from gen_eval.records import InputError, Score, Status
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS, EXIT_PART_ABSENT
 from gen_eval.records.run import RunFolder
-from gen_eval.stats import Aggregate, MembersRule
+from gen_eval.stats import Aggregate, Column, MembersRule, aggregates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +33,7 @@ class Facts:
     Attributes:
         inputs: ``single``, ``pair`` or ``set``; ``None`` when the metric is not installed.
         reads: files of a sample that a value depends on, as the manifest names them.
+        caveat: why its values must not rank systems alone.
     """
 
     unit: str
@@ -42,6 +42,7 @@ class Facts:
     source: str
     inputs: str | None = None
     reads: tuple[str, ...] = ()
+    caveat: str = ""
 
 
 @dataclass(frozen=True)
@@ -246,15 +247,20 @@ def open_run(path: Path, store: str | None) -> RunFolder:
     """The run in ``path`` with its rows: from the database ``store`` when it knows the run, else from the folder.
 
     Raises:
-        InputError: there is no run, or its rows are in neither place.
+        InputError: there is no run, or its rows are in neither place (the manifest's digest is what they are kept by:
+            after a change by hand it is another run, which has none).
     """
-    run = RunFolder(path, store=store)
-    if store is None or run.store.manifest(run.id) is not None:
-        return run
-    run.close()
-    if not (path / "scores.sqlite").is_file():
-        raise InputError(f"the rows of {path} (run {run.id[:12]}) are neither in its folder nor in the store")
-    return RunFolder(path)
+    places = [store, None] if store is not None and (path / "scores.sqlite").is_file() else [store]
+    for place in places:
+        run = RunFolder(path, store=place)
+        if run.store.manifest(run.id) is not None:
+            return run
+        run.close()
+    where = "neither in its folder nor in the store" if store is not None else "not in its scores.sqlite"
+    raise InputError(
+        f"the rows of {path} (run {run.id[:12]}) are {where}; if they are in a database, name it with --store, and if "
+        "manifest.json or scores.sqlite was changed, take the old one back or score again"
+    )
 
 
 @lru_cache(maxsize=256)
@@ -269,7 +275,9 @@ def facts_of(metric: str) -> Facts:
         found = None
     if not isinstance(found, Metric):
         return Facts("unknown", True, (None, None), "not installed here", None, _SAMPLE_FILES)
-    return Facts(found.unit, found.higher_is_better, found.bounds, found.source, found.inputs, _reads(found))
+    return Facts(
+        found.unit, found.higher_is_better, found.bounds, found.source, found.inputs, _reads(found), found.caveat
+    )
 
 
 _SAMPLE_FILES = ("reference", "depth", "masks", "condition_image")
@@ -299,7 +307,9 @@ def _tables(manifest: Mapping[str, Any], parts: list[_Part]) -> list[Table]:
     """The table of each part; all means are taken together, so that columns share their resamples."""
     asked = _asked(manifest)
     drafts = [
-        _Draft.of(metric, protocol, rows, part) for part in parts for (metric, protocol), rows in _split(part, asked)
+        _Draft.of(metric, _rule(manifest, metric, protocol), rows, part)
+        for part in parts
+        for (metric, protocol), rows in _split(part, asked)
     ]
     means = iter(aggregates([column for draft in drafts for column in draft.columns.values()]))
     finished = iter([draft.finished(means) for draft in drafts])
@@ -334,8 +344,8 @@ class _Draft:
     rows: list[Score]
 
     @classmethod
-    def of(cls, metric: str, protocol: str, rows: list[Score], part: _Part) -> _Draft:
-        facts, rule = facts_of(metric), _members_rule(metric, protocol)
+    def of(cls, metric: str, rule: MembersRule, rows: list[Score], part: _Part) -> _Draft:
+        facts = facts_of(metric)
         names = sorted({name for row in rows for name in row.values})
         values: dict[str, dict[str, dict[str, float | None]]] = {
             name: {sample: {} for sample in part.samples} for name in (_MAIN, *names)
@@ -361,6 +371,10 @@ class _Draft:
         )
 
 
-def _members_rule(metric: str, protocol: str) -> MembersRule:
-    rule: MembersRule = load_protocol(metric, protocol).aggregate.get("members", "sample_first")
+def _rule(manifest: Mapping[str, Any], metric: str, protocol: str) -> MembersRule:
+    """How members enter the mean: as the run was asked, whatever the protocol files say today."""
+    recorded = manifest["metrics"][metric].get("members", {})
+    rule: MembersRule = recorded.get(protocol) or load_protocol(metric, protocol).aggregate.get(
+        "members", "sample_first"
+    )
     return rule

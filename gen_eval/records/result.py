@@ -73,7 +73,12 @@ class MetricResult:
         if math.isfinite(value):
             return cls(metric, float(value), **fields)
         fields.pop("values", None)
-        return cls.without_value(metric, Reason.NOT_FINITE, f"the formula gave {value}", **fields)
+        return cls.without_value(
+            metric,
+            Reason.NOT_FINITE,
+            f"the formula gave {value}; check the input for numbers that are not finite",
+            **fields,
+        )
 
     def with_flags(self, *flags: Flag) -> Self:
         """The same result with ``flags`` added (each once)."""

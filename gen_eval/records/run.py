@@ -14,6 +14,7 @@ After a kill at any moment the rows present are complete and everything that the
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -25,7 +26,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from gen_eval.records.errors import InputError
-from gen_eval.records.files import remove_leftovers, write_atomic
+from gen_eval.records.files import remove_leftovers, write_atomic, write_content_addressed
 from gen_eval.records.model import Score, canonical_json, digest_of
 from gen_eval.records.store import Store
 
@@ -77,7 +78,10 @@ class RunFolder:
             raise InputError(f"the run folder {path} cannot be made: {error}; give another --out") from error
         with Store(store) if store is not None else Store.at(path / "scores.sqlite") as rows:
             rows.add_run(digest_of(asked), canonical_json(asked))
-        write_atomic(path / "manifest.json", _pretty(asked))
+        try:
+            write_atomic(path / "manifest.json", _pretty(asked))
+        except OSError as error:
+            raise InputError(f"the run folder {path} cannot be written: {error.strerror or error}") from error
         return cls(path, store=store)
 
     @classmethod
@@ -85,8 +89,6 @@ class RunFolder:
         run = cls(path, store=store)
         if run.manifest == asked:
             run.store.add_run(run.id, canonical_json(asked))  # a new --store may not know it yet
-            remove_leftovers(path / "curves")
-            remove_leftovers(path / "frames")
             return run
         run.close()
         differences = "; ".join(differing(run.manifest, asked)[:6])
@@ -123,8 +125,14 @@ class RunFolder:
         path = self.path / "shard.json"
         if not path.is_file():
             return None
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return int(content["index"]), int(content["of"])
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            return int(content["index"]), int(content["of"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"{path} cannot be read ({type(error).__name__}: {error}); it should say which shard the folder holds, "
+                'as {"index": 1, "of": 8}'
+            ) from error
 
     def mark_shard(self, shard: tuple[int, int] | None) -> None:
         """Record which shard this folder holds.
@@ -140,10 +148,11 @@ class RunFolder:
             raise InputError(
                 f"{self.path} holds {_spoken(self.shard)} and cannot take {_spoken(shard)}; use another --out"
             )
-        if shard is None:
-            (self.path / "shard.json").unlink()
-        else:
-            write_atomic(self.path / "shard.json", _pretty({"index": shard[0], "of": shard[1]}))
+        with self._writable():
+            if shard is None:
+                (self.path / "shard.json").unlink()
+            else:
+                write_atomic(self.path / "shard.json", _pretty({"index": shard[0], "of": shard[1]}))
 
     def rows(self) -> Iterator[Score]:
         """All rows, in key order."""
@@ -172,7 +181,8 @@ class RunFolder:
         kept = list(rows)
         self.store.add_run(after, canonical_json(asked))
         self.store.write(after, kept)
-        write_atomic(self.path / "manifest.json", _pretty(asked))
+        with self._writable():
+            write_atomic(self.path / "manifest.json", _pretty(asked))
         self.store.remove_run(before)
         self.manifest, self.id = asked, after
         return before
@@ -180,17 +190,46 @@ class RunFolder:
     def log(self, event: str, **fields: Any) -> None:
         """Append one line to the log (volatile things only; never read by a report)."""
         line = json.dumps({"time": time.time(), "event": event, **fields}, default=str)
-        with (self.path / "run.log.jsonl").open("a", encoding="utf-8") as file:
+        with self._writable(), (self.path / "run.log.jsonl").open("a", encoding="utf-8") as file:
             file.write(line + "\n")
+
+    def add_curves(self, content: bytes) -> str:
+        """Keep a file of per-frame values and return its digest."""
+        with self._writable():
+            return write_content_addressed(self.curves, content, ".parquet")
+
+    def add_picture(self, content: bytes) -> str:
+        """Keep a JPEG and return its digest."""
+        with self._writable():
+            return write_content_addressed(self.frames, content, ".jpg")
+
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        """Say in a line why the folder takes nothing: the disk is full, read-only, or the folder is gone.
+
+        A folder that was deleted under a run is not made anew: its rows are gone with it.
+        """
+        try:
+            if not self.path.is_dir():
+                raise FileNotFoundError(errno.ENOENT, "the folder is gone")
+            yield
+        except OSError as error:
+            raise InputError(
+                f"the run folder {self.path} cannot be written: {error.strerror or error}. Make room or access and run "
+                "the same command again; what was finished is kept"
+            ) from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder for one writing process; the lock falls with the process, however it ends.
 
+        What a killed process left half written is removed: nobody else can be writing it.
+
         Raises:
-            InputError: another process is writing to this folder.
+            InputError: another process is writing to this folder, or it is gone.
         """
-        handle = os.open(self.path, os.O_RDONLY)
+        with self._writable():
+            handle = os.open(self.path, os.O_RDONLY)
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -198,6 +237,9 @@ class RunFolder:
                 raise InputError(
                     f"another process is writing to {self.path}; wait for it or give another --out"
                 ) from None
+            with self._writable():
+                for folder in (self.curves, self.frames):
+                    remove_leftovers(folder)
             yield
         finally:
             os.close(handle)

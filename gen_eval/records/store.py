@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import Engine, create_engine, delete, event, func, inspect, select
+from sqlalchemy import Connection, Engine, create_engine, delete, event, func, inspect, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from gen_eval.records.errors import InputError
 from gen_eval.records.model import Score
@@ -65,12 +66,14 @@ class Store:
         Raises:
             InputError: the address is malformed or the database does not answer.
         """
+        self._shown = _shown(url)
         self._engine = _engine(url)
         try:
-            self._migrate()
-        except SQLAlchemyError as error:
+            with self._explained():
+                self._migrate()
+        except BaseException:
             self._engine.dispose()
-            raise InputError(f"the store {_shown(url)} cannot be used: {error}") from error
+            raise
 
     @classmethod
     def at(cls, path: Path) -> Self:
@@ -87,12 +90,51 @@ class Store:
         """Give all connections back."""
         self._engine.dispose()
 
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say in a line what the database says: it is full, read-only, gone or damaged."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            said = str(error.orig if isinstance(error, DBAPIError) else error).strip()
+            raise InputError(
+                f"the store {self._shown} cannot be used: {said}. What was committed is kept: make room or access and "
+                "run the same command again; a damaged file must be replaced by a copy or removed"
+            ) from error
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Say in a line that a row holds what no gen-eval writes."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                f"a row in the store {self._shown} cannot be read ({error}): it was changed or damaged; score again "
+                "into another --out"
+            ) from error
+
+    @contextmanager
+    def _begin(self) -> Iterator[Connection]:
+        """One transaction."""
+        with self._explained(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _connect(self) -> Iterator[Connection]:
+        with self._explained(), self._engine.connect() as connection:
+            yield connection
+
     def _migrate(self) -> None:
         with self._engine.connect() as connection:
             if inspect(connection).has_table("alembic_version"):
                 found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
                 if found == SCHEMA_REVISION:
                     return
+                if found is not None and found > SCHEMA_REVISION:
+                    raise InputError(
+                        f"the store {self._shown} has the schema {found}, made by a newer gen-eval; this one knows "
+                        f"{SCHEMA_REVISION}: update gen-eval"
+                    )
         from gen_eval.records.migrations import upgrade
 
         upgrade(self._engine)
@@ -101,18 +143,18 @@ class Store:
 
     def add_run(self, run: str, manifest: str) -> None:
         """Record that ``run`` exists; does nothing when it does."""
-        with self._engine.begin() as connection:
+        with self._begin() as connection:
             statement = self._insert(runs).values(id=run, manifest=manifest).on_conflict_do_nothing()
             connection.execute(statement)
 
     def manifest(self, run: str) -> str | None:
         """The manifest (canonical JSON) of ``run``, ``None`` when the store does not know it."""
-        with self._engine.connect() as connection:
+        with self._connect() as connection:
             return connection.execute(select(runs.c.manifest).where(runs.c.id == run)).scalar()
 
     def remove_run(self, run: str) -> None:
         """Forget ``run`` and all its rows."""
-        with self._engine.begin() as connection:
+        with self._begin() as connection:
             connection.execute(delete(scores).where(scores.c.run == run))
             connection.execute(delete(runs).where(runs.c.id == run))
 
@@ -127,7 +169,7 @@ class Store:
         keys = [column.name for column in scores.primary_key]
         changed = {column.name: statement.excluded[column.name] for column in scores.c if column.name not in keys}
         statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
-        with self._engine.begin() as connection:
+        with self._begin() as connection:
             for start in range(0, len(records), _BATCH):
                 connection.execute(statement, records[start : start + _BATCH])
 
@@ -138,7 +180,7 @@ class Store:
         if self._engine.dialect.name == "postgresql":
             order = [column.collate("C") for column in order]
         statement = select(scores).where(scores.c.run == run).order_by(*order)
-        with self._engine.connect() as connection:
+        with self._readable(), self._connect() as connection:
             streamed = connection.execution_options(yield_per=_BATCH).execute(statement)
             for record in streamed.mappings():
                 yield _from_record(dict(record))
@@ -146,13 +188,13 @@ class Store:
     def keys(self, run: str) -> Iterator[tuple[tuple[str, str, str, str, str], Reason | None]]:
         """Key and reason of every row of ``run``, in no particular order: what scheduling needs, without the rest."""
         columns = [scores.c[name] for name in ("model", "sample", "member", "metric", "protocol", "reason")]
-        with self._engine.connect() as connection:
+        with self._readable(), self._connect() as connection:
             for *key, reason in connection.execute(select(*columns).where(scores.c.run == run)):
                 yield tuple(key), None if reason is None else Reason(reason)
 
     def count(self, run: str) -> int:
         """Number of rows of ``run``."""
-        with self._engine.connect() as connection:
+        with self._connect() as connection:
             return int(connection.execute(select(func.count()).where(scores.c.run == run)).scalar() or 0)
 
     def _insert(self, table: Any) -> Any:

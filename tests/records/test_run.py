@@ -1,4 +1,6 @@
+import errno
 import json
+import shutil
 
 import pytest
 
@@ -88,8 +90,10 @@ def test_leftovers_of_a_killed_process_are_removed(tmp_path):
     RunFolder.create(tmp_path, MANIFEST).close()
     left = tmp_path / "curves" / ".abc.parquet.xyz.part"
     left.write_bytes(b"half")
-    RunFolder.create(tmp_path, MANIFEST).close()
-    assert not left.exists()
+    with RunFolder.create(tmp_path, MANIFEST) as run:
+        assert left.exists()  # before the lock is held it may be what another process is writing right now
+        with run.locked():
+            assert not left.exists()
 
 
 def test_differing_names_every_place():
@@ -97,3 +101,35 @@ def test_differing_names_every_place():
     second = {"a": {"b": 2, "c": [1]}, "e": "x"}
     assert differing(first, second) == ["a.b: 1 -> 2", "a.c: [1,2] -> [1]", 'e: null -> "x"']
     assert differing(first, first) == []
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"index": 1}', '{"index": "x", "of": 2}'])
+def test_a_damaged_shard_mark_is_named(tmp_path, content):
+    with RunFolder.create(tmp_path, MANIFEST) as run:
+        (tmp_path / "shard.json").write_text(content)
+        with pytest.raises(InputError, match=r"shard\.json cannot be read"):
+            run.mark_shard(None)
+
+
+def test_a_folder_that_is_deleted_under_a_run_is_named_and_not_made_anew(tmp_path):
+    with RunFolder.create(tmp_path / "run", MANIFEST) as run, run.locked():
+        shutil.rmtree(run.path)
+        for write in (lambda: run.add_curves(b"x"), lambda: run.add_picture(b"x"), lambda: run.log("x")):
+            with pytest.raises(InputError, match="the folder is gone"):
+                write()
+        with pytest.raises(InputError, match="cannot be used"):
+            run.write([row()])
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_full_disk_is_named_and_writing_goes_on_when_there_is_room(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with RunFolder.create(tmp_path, MANIFEST) as run, run.locked():
+        with monkeypatch.context() as patch:
+            patch.setattr("gen_eval.records.files.os.fsync", full)
+            with pytest.raises(InputError, match=r"No space left on device\. Make room"):
+                run.add_curves(b"curve")
+        digest = run.add_curves(b"curve")
+        assert [path.name for path in run.curves.iterdir()] == [f"{digest}.parquet"]

@@ -157,3 +157,49 @@ def test_any_set_of_rows_written_in_any_order_reads_the_same(tmp_path_factory, r
 def test_score_is_immutable():
     with pytest.raises(dataclasses.FrozenInstanceError):
         score().value = 1.0
+
+
+def damaged(tmp_path, statement):
+    path = tmp_path / "s.sqlite"
+    with Store.at(path) as store:
+        store.add_run(RUN, "{}")
+        store.write(RUN, [score()])
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement)
+    connection.close()
+    return path
+
+
+@pytest.mark.parametrize("change", ["status = 'weird'", "reason = 'weird'", "detail = '{'", "flags = '[\"weird\"]'"])
+def test_a_row_that_no_gen_eval_writes_is_named(tmp_path, change):
+    path = damaged(tmp_path, f"UPDATE scores SET {change}")
+    with Store.at(path) as store, pytest.raises(InputError, match=r"a row in the store .* cannot be read"):
+        list(store.rows(RUN))
+
+
+def test_a_newer_schema_is_refused_with_advice(tmp_path):
+    path = damaged(tmp_path, "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(InputError, match="update gen-eval"):
+        Store.at(path)
+
+
+def test_a_damaged_file_is_named_in_a_line_by_every_call(tmp_path):
+    path = damaged(tmp_path, "SELECT 1")
+    content = bytearray(path.read_bytes())
+    with Store.at(path) as store:
+        content[4096:] = b"\xff" * (len(content) - 4096)
+        path.write_bytes(content)
+        calls = [
+            lambda: list(store.rows(RUN)),
+            lambda: list(store.keys(RUN)),
+            lambda: store.count(RUN),
+            lambda: store.manifest(RUN),
+            lambda: store.add_run(OTHER, "{}"),
+            lambda: store.write(RUN, [score()]),
+            lambda: store.remove_run(RUN),
+        ]
+        for call in calls:
+            with pytest.raises(InputError, match=r"malformed\. What was committed") as caught:
+                call()
+            assert "\n" not in str(caught.value)
+            assert "SELECT" not in str(caught.value)
