@@ -53,7 +53,7 @@ def differences(first: RunResults, second: RunResults) -> tuple[Difference, ...]
         pair.metric_sets(),
         pair.metric_rules(),
         pair.value("protocol", "the protocol that was asked for: {} and {}"),
-        pair.value("preset", "what the metrics were shown (preset): {} and {}"),
+        pair.preset(),
         pair.value("layout", "layout of the data: {} and {}"),
         pair.value("seeds", "seeds or captions that were asked for: {} and {}", absent="those found"),
         pair.value("domains", "domains that were asked for: {} and {}", absent="all"),
@@ -121,6 +121,14 @@ class _Pair:
         one, other = (run.manifest.get(name) for run in (self.first, self.second))
         if one != other:
             yield Difference(name, text.format(*(absent if side is None else _spoken(side) for side in (one, other))))
+
+    def preset(self) -> Iterator[Difference]:
+        """Which frames the metrics were shown."""
+        one, other = (run.manifest["preset"] for run in (self.first, self.second))
+        if one != other:
+            alike = one["name"] == other["name"]  # then a file of that name was changed
+            sides = [f"{side['name']} ({_spoken(side)})" if alike else side["name"] for side in (one, other)]
+            yield Difference("preset", f"what the metrics were shown (preset): {sides[0]} and {sides[1]}")
 
     def sample_sets(self) -> Iterator[Difference]:
         """Samples that only one of them has."""

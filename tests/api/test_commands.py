@@ -7,6 +7,7 @@ import pytest
 import typer
 
 from api.cli import score
+from api.cli.benchmarks import make
 from api.cli.door import progress_bar
 from api.cli.generate import generate
 from gen_eval.media import write_clip
@@ -147,3 +148,15 @@ def test_an_error_before_any_progress_is_one_line(capsys):
     with progress_bar() as move:
         move("scoring", 3, 3)
     assert "3/3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("below", ["", "data"])
+def test_an_output_that_cannot_be_written_is_an_error_of_one_line(tmp_path, capsys, below):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(typer.Exit) as ended:
+        make(tmp_path / "file" / below)
+    assert ended.value.exit_code == 2
+    found = capsys.readouterr().err
+    assert found.startswith("error: ")
+    assert found.count("\n") == 1
+    assert str(tmp_path / "file") in found

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from api.services.reporting import SUFFIXES, Limits, render, write_report
@@ -142,6 +142,7 @@ def test_domains_have_their_own_means_and_a_sample_without_one_is_in_none(plain_
     robot = results.groups["robot"]["edge_f1"]["corrected"].main
     assert found.cells(lines[1])["edge_f1"].startswith(f"{100 * robot.value:.2f} %")
     assert "n = 2 of 2" in found.cells(lines[1])["edge_f1"]
+    assert "1 sample of no known domain" in found.one("body")["text"]
 
 
 def test_a_line_a_video_with_picture_worst_frame_curve_and_values(plain_run):
@@ -431,6 +432,7 @@ def test_csv_neutralises_names_and_parquet_keeps_them(maker):
 
 
 @given(st.text(alphabet=st.sampled_from("='+-@\t\r\n ab1＝－"), max_size=6) | st.text())
+@example(" \r")
 def test_a_neutral_text_is_no_formula_and_can_be_undone(text):
     safe = neutral(text)
     assert not safe.lstrip(" \u00a0").startswith(("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠"))

@@ -78,6 +78,7 @@ class RunView:
     charts: tuple[IntervalChart, ...]
     histograms: tuple[Histogram, ...]
     domains: tuple[DomainTable, ...]
+    without_domain: int
     domain_charts: tuple[IntervalChart, ...]
     videos: VideoTable
     problems: tuple[Problem, ...]
@@ -135,6 +136,7 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
         charts=protocol_charts(run),
         histograms=histograms(run),
         domains=domain_tables(run),
+        without_domain=sum(domain is None for domain in run.domains.values()),
         domain_charts=domain_charts(run),
         videos=video_table(run, limits),
         problems=problems_of(run),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # white space and quotes in front do not stop every spreadsheet; wide forms are taken for the plain ones by some
-_FORMULA = re.compile(r"[\s']*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|'*[\t\r\n]")
+_FORMULA = re.compile(r"[\s']*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]|[\s']*[\t\r\n]")
 
 _TEXT = "string"
 _NUMBER = "double"
