@@ -10,15 +10,18 @@ from gen_eval.stats.intervals import Interval, bootstrap_columns, bootstrap_mean
 from gen_eval.stats.paired import PairedDifference, paired_difference
 from gen_eval.stats.resampling import resampled_sums
 from gen_eval.stats.summaries import exact_mean, percentile
+from gen_eval.stats.together import Column, aggregates
 
 __all__ = [
     "Aggregate",
+    "Column",
     "Correlation",
     "Count",
     "Interval",
     "MembersRule",
     "PairedDifference",
     "Spread",
+    "aggregates",
     "bootstrap_columns",
     "bootstrap_mean",
     "exact_mean",

@@ -134,7 +134,7 @@ def mean_with_coverage(
     counts = (len(filled), len(samples))
     if not filled:
         return Aggregate(None, None, None, *counts, total, None, _RULES[members], unit)
-    units = _units(filled, members)
+    units = units_of(filled, members)
     expected = len(samples) if members == "sample_first" else total.N
     value = exact_mean(units.values)
     interval = _interval(units, len(filled), resamples=resamples, seed=seed, level=level)
@@ -153,23 +153,24 @@ def mean_with_coverage(
     )
 
 
-class _Units(NamedTuple):
+class Units(NamedTuple):
     """What the mean goes over, and the sample of each where samples hold several."""
 
     values: list[float]
     clusters: list[str] | None
 
 
-def _units(filled: Mapping[str, list[float]], members: MembersRule) -> _Units:
+def units_of(filled: Mapping[str, list[float]], members: MembersRule) -> Units:
+    """What the mean goes over, from the values of each sample that has one (in key order)."""
     if members == "sample_first":
-        return _Units([exact_mean(own) for own in filled.values()], None)
-    return _Units(
+        return Units([exact_mean(own) for own in filled.values()], None)
+    return Units(
         [value for own in filled.values() for value in sorted(own)],
         [key for key, own in filled.items() for _ in own],
     )
 
 
-def _interval(units: _Units, samples: int, *, resamples: int, seed: int, level: float) -> Interval | None:
+def _interval(units: Units, samples: int, *, resamples: int, seed: int, level: float) -> Interval | None:
     """``None`` for a single sample: an interval without width would claim a certainty that one sample cannot give."""
     if samples < 2 or resamples == 0:
         return None

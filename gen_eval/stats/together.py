@@ -1,4 +1,4 @@
-"""Means of many columns at once: as :func:`gen_eval.stats.mean_with_coverage`, with resamples shared between columns.
+"""Means of many columns at once: as :func:`mean_with_coverage`, with resamples shared between columns.
 
 Drawing the resamples is nearly all the work of an interval, and they depend on the number of units (and their clusters)
 only. Columns of equal size are therefore resampled together; every number is the one that the column alone would have.
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from gen_eval.stats import Aggregate, Interval, MembersRule, bootstrap_columns, exact_mean, mean_with_coverage
+from gen_eval.stats.aggregate import Aggregate, MembersRule, mean_with_coverage, units_of
+from gen_eval.stats.intervals import Interval, bootstrap_columns
 
 Values: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """Sample -> member -> value, ``None`` for a gap."""
@@ -40,13 +41,6 @@ class Column:
     interval: bool = True
 
 
-class _Units(NamedTuple):
-    """What is averaged, and how many of them belong to each cluster (``None``: each stands for itself)."""
-
-    values: list[float]
-    clusters: tuple[int, ...] | None
-
-
 def aggregates(columns: Sequence[Column]) -> list[Aggregate]:
     """The aggregate of each column, in their order.
 
@@ -67,23 +61,21 @@ def aggregates(columns: Sequence[Column]) -> list[Aggregate]:
 def _intervals(columns: Sequence[Column]) -> Iterator[tuple[int, Interval]]:
     alike: dict[tuple[int, tuple[int, ...] | None], list[tuple[int, list[float]]]] = defaultdict(list)
     for place, column in enumerate(columns):
-        units = _units(column)
-        if column.interval and len(units.values if units.clusters is None else units.clusters) >= 2:
-            alike[len(units.values), units.clusters].append((place, units.values))
-    for (_, clusters), found in alike.items():
+        filled = _filled(column)
+        if column.interval and len(filled) >= 2:
+            values = units_of(filled, column.rule).values
+            sizes = None if column.rule == "sample_first" else tuple(map(len, filled.values()))
+            alike[len(values), sizes].append((place, values))
+    for (_, sizes), found in alike.items():
         matrix = np.array([values for _, values in found]).T
-        labels = None if clusters is None else np.repeat(np.arange(len(clusters)), clusters).tolist()
+        labels = None if sizes is None else np.repeat(np.arange(len(sizes)), sizes).tolist()
         intervals = bootstrap_columns(matrix, resamples=RESAMPLES, clusters=labels)
         for (place, _), interval in zip(found, intervals, strict=True):
             assert interval is not None  # no column here has gaps
             yield place, interval
 
 
-def _units(column: Column) -> _Units:
-    filled = []
-    for sample in sorted(column.values):
-        if own := [value for value in column.values[sample].values() if value is not None]:
-            filled.append(own)
-    if column.rule == "sample_first":
-        return _Units([exact_mean(own) for own in filled], None)
-    return _Units([value for own in filled for value in sorted(own)], tuple(map(len, filled)))
+def _filled(column: Column) -> dict[str, list[float]]:
+    """The values of each sample that has one, in key order."""
+    own = {key: [value for value in column.values[key].values() if value is not None] for key in sorted(column.values)}
+    return {key: values for key, values in own.items() if values}
