@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 
-from gen_eval.records.errors import EXIT_INTERRUPTED, GenEvalError
+from gen_eval.records.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, GenEvalError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +29,12 @@ def door(command: Callable[Arguments, int | None]) -> Callable[Arguments, None]:
         except GenEvalError as error:
             note(f"error: {error}")
             code = error.exit_code
+        except BrokenPipeError:
+            raise  # the reader has seen enough: the program ends in silence
+        except OSError as error:  # a folder that cannot be written, a full disk: nothing that a traceback explains
+            where = "" if error.filename is None else f"{error.filename}: "
+            note(f"error: {where}{error.strerror or error}; check the path, its rights and the free space")
+            code = EXIT_BAD_INPUT
         except KeyboardInterrupt:
             note("interrupted: what was finished is kept; the same command goes on from there")
             code = EXIT_INTERRUPTED

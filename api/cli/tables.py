@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from api.services.wording import counted
+from api.services.wording import NO_VALUE, counted, interval, number
 from gen_eval.records import Status
 
 if TYPE_CHECKING:
@@ -19,23 +19,8 @@ if TYPE_CHECKING:
     from api.services.comparison import Against, Comparison
     from api.services.forecast import Forecast
     from api.services.results import RunResults
-    from gen_eval.stats import Aggregate
 
 _SHOWN_PROBLEMS = 20
-
-
-def number(value: float | None, unit: str) -> str:
-    """A value as people read it: ratios in percent, everything else with four figures."""
-    if value is None:
-        return "-"
-    return f"{100 * value:.2f} %" if unit == "ratio" else f"{value:.4g}"
-
-
-def interval(one: Aggregate) -> str:
-    """The interval of an aggregate."""
-    if one.lower is None or one.upper is None:
-        return "-"
-    return f"{number(one.lower, one.unit)} … {number(one.upper, one.unit)}"
 
 
 def print_summary(to: Console, results: RunResults) -> None:
@@ -56,7 +41,7 @@ def print_summary(to: Console, results: RunResults) -> None:
                 f"{main.n} of {main.N}",
                 f"{main.members.n} of {main.members.N}",
                 number(main.mean_missing_as_zero, main.unit),
-                ", ".join(f"{count} {reason}" for reason, count in one.reasons.items()) or "-",
+                ", ".join(f"{count} {reason}" for reason, count in one.reasons.items()) or NO_VALUE,
             )
     to.print(table)
     _print_caveats(to, results.aggregate)

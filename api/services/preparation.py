@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -153,6 +153,7 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
     plan = make_plan(request)
     digests = _Digests(progress, total=sum(len(group.members) + 1 for group in matched.groups))
     entries = [_sample_entry(group, digests, request, benchmark.root) for group in matched.groups]
+    groups = tuple(_with_digests(group, digests) for group in matched.groups)
     manifest = {
         "format": MANIFEST_FORMAT,
         "gen_eval": gen_eval.__version__,
@@ -172,7 +173,7 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
         "not_asked_videos": list(matched.not_asked),
         "rejected": [{"where": one.where, "reason": one.reason, "message": one.message} for one in benchmark.rejected],
     }
-    return Prepared(benchmark, matched.groups, plan, manifest)
+    return Prepared(benchmark, groups, plan, manifest)
 
 
 def _check(request: ScoreRequest) -> None:
@@ -275,6 +276,11 @@ class _Digests:
         """One more file is done."""
         self._done += 1
         self._progress("reading files", min(self._done, self._total), self._total)
+
+
+def _with_digests(group: Group, digests: _Digests) -> Group:
+    members = (replace(member, sha256=digests.of(member.path)) for member in group.members)
+    return replace(group, members=tuple(members))
 
 
 def _sample_entry(group: Group, digests: _Digests, request: ScoreRequest, root: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gen_eval.records import InputError, Rejection, Sample
@@ -48,6 +48,11 @@ class Benchmark:
     def __post_init__(self) -> None:
         """Index the samples by id."""
         object.__setattr__(self, "by_id", {sample.id: sample for sample in self.samples})
+
+    def with_domains_of_ids(self) -> Benchmark:
+        """The same samples; those that name no domain have the one that their id starts with (G track only)."""
+        samples = (replace(one, domain=one.domain or domain_of_id(one.id)) for one in self.samples)
+        return replace(self, samples=tuple(samples))
 
     def restricted(self, *, domains: tuple[str, ...] | None = None, limit: int | None = None) -> Benchmark:
         """The same benchmark with the samples of ``domains`` only, and of those the first ``limit``.

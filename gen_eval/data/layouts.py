@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gen_eval.data.benchmark import Benchmark, Rejected, domain_of_id
+from gen_eval.data.benchmark import Benchmark, Rejected
 from gen_eval.data.naming import is_unicode, list_videos, shown_name, split_name
 from gen_eval.data.samples_file import beside, load_samples_file
 from gen_eval.records import InputError, Rejection, Sample
@@ -57,21 +57,26 @@ def load_benchmark(
     Raises:
         InputError: the data cannot be used as a whole.
     """
-    loaders = {"pai-c": _load_pai_c, "pai-g": _load_pai_g, "references": _load_references}
-    known = [*loaders, "samples-file"]
+    known = [*_LOADERS, "samples-file"]
     if layout is not None and layout not in known:
         raise InputError(f"unknown layout {layout!r}; expected {', '.join(known)}")
     if data is None:
         if layout is not None:
             raise InputError(f"the layout {layout} says how --data is to be read; give --data, or leave it out")
-        return _videos_only(videos)
+        found = _videos_only(videos)
+    else:
+        found = _loaded(data, track, layout, media)
+    return found.with_domains_of_ids() if track == "quality" else found
+
+
+def _loaded(data: Path, track: str, layout: str | None, media: Path | None) -> Benchmark:
     if layout is None:
         layout = (
             "pai-g" if track == "quality" and data.is_dir() and any(data.glob(_PROMPT_FILES)) else detect_layout(data)
         )
     if layout == "samples-file":
         return load_samples_file(data / "samples.jsonl" if data.is_dir() else data, media=media)
-    return loaders[layout](data)
+    return _LOADERS[layout](data)
 
 
 def bare_member(track: str) -> str:
@@ -82,7 +87,7 @@ def bare_member(track: str) -> str:
 def _videos_only(videos: Path) -> Benchmark:
     readings = (split_name(path.stem, None, bare_member="") for path in list_videos(videos))
     ids = sorted({reading[0] for reading in readings if reading is not None})
-    samples = tuple(Sample(id=name, domain=domain_of_id(name)) for name in ids)
+    samples = tuple(Sample(id=name) for name in ids)
     return Benchmark("videos-only", videos, samples, has_domains=False)
 
 
@@ -104,7 +109,7 @@ def _load_references(root: Path) -> Benchmark:
     if twice:
         raise InputError(f"{root} holds more than one reference video named {twice[0]}; keep one of each name")
     samples = tuple(
-        Sample(id=path.stem, domain=domain_of_id(path.stem), reference=path, **signals_of(root, path.stem)._asdict())
+        Sample(id=path.stem, reference=path, **signals_of(root, path.stem)._asdict())
         for path in sorted(files, key=lambda path: path.stem)
     )
     return Benchmark("references", root, samples, tuple(rejected), has_domains=False)
@@ -234,7 +239,6 @@ def _pai_g_sample(root: Path, entry: Any, where: str, rejected: list[Rejected]) 
     picture = beside(root / "condition_image", image) if isinstance(image, str) else None
     return Sample(
         id=name,
-        domain=domain_of_id(name),
         prompt=prompt if isinstance(prompt, str) else None,
         condition_image=picture,
         extra={key: value for key, value in entry.items() if key not in {"video_id", "prompt_en", "image_name"}},
@@ -246,3 +250,6 @@ def _read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}") from error
+
+
+_LOADERS = {"pai-c": _load_pai_c, "pai-g": _load_pai_g, "references": _load_references}

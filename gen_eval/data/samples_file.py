@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gen_eval.data.benchmark import Benchmark, Rejected, domain_of_id
+from gen_eval.data.benchmark import Benchmark, Rejected
 from gen_eval.data.naming import is_unicode
 from gen_eval.records import InputError, Rejection, Sample
 
@@ -92,7 +92,7 @@ def _sample(line: str, root: Path) -> Sample:
     prompt = _text(record, "prompt_en") or _text(record, "prompt") or (captions[0] if captions else None)
     return Sample(
         id=name,
-        domain=_text(record, "domain") or domain_of_id(name),
+        domain=_text(record, "domain"),
         prompt=prompt,
         captions=tuple(captions),
         condition_image=_media(record, "image_name", root),

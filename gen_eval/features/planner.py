@@ -220,7 +220,10 @@ class _Member:
         for measurement, lane in zip(self._measurements, self._lanes, strict=True):
             if self.clip.error is not None:  # the clip broke while it was read: what was counted is no score
                 lane.fail(self.clip.error)
-            coverage = self._coverage() if measurement.metric.inputs == "pair" else None
+            pair = measurement.metric.inputs == "pair"
+            if pair and self._reference.error is not None:  # perhaps behind the end of all members
+                lane.fail(self._reference.as_item())
+            coverage = self._coverage() if pair else None
             for protocol in measurement.protocols:
                 result = lane.result(measurement, protocol, coverage).with_flags(*self.clip.flags)
                 result = result.with_detail(video=self.clip.detail)

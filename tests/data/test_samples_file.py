@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from gen_eval.data import load_samples_file
+from gen_eval.data import load_benchmark, load_samples_file
 from gen_eval.records import InputError
 
 LINE = {
@@ -36,8 +36,13 @@ def test_the_conditional_form(tmp_path):
 def test_the_generation_form_and_a_compressed_file(tmp_path):
     with gzip.open(tmp_path / "s.jsonl.gz", "wt") as file:
         file.write(json.dumps({"id": "physics_1", "prompt_en": "p", "image_name": "i.jpg"}))
-    sample = load_samples_file(tmp_path / "s.jsonl.gz").by_id["physics_1"]
+    found = {
+        track: load_benchmark(tmp_path / "s.jsonl.gz", videos=tmp_path, track=track).by_id["physics_1"]
+        for track in ("quality", "control")
+    }
+    sample = found["quality"]
     assert (sample.domain, sample.prompt, sample.condition_image) == ("physics", "p", tmp_path / "i.jpg")
+    assert found["control"].domain is None, "the domain of a control sample is what it says, not how its id begins"
 
 
 def test_media_paths_may_lie_elsewhere(tmp_path):

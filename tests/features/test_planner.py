@@ -260,6 +260,16 @@ def test_a_broken_reference_ends_pairs_only_and_says_whose_it_is(clip, tmp_path)
     assert (without.status, without.reason) == (Status.SKIPPED, Reason.MISSING_GROUND_TRUTH)
 
 
+def test_a_reference_that_breaks_behind_the_end_of_all_members_ends_pairs(clip, tmp_path):
+    """It changes its size at frame 7; the members have ended with the chunk before."""
+    path = tmp_path / "ref.ts"
+    write_size_change(path)
+    found = results(group([clip("a", noise(6, 48, 64))], path), plan(Toy(), ToyPair(), chunk=6))
+    assert found["0", "toy_pair"].reason is Reason.SIZE_CHANGES
+    assert found["0", "toy_pair"].detail["side"] == "reference"
+    assert found["0", "toy"].status is Status.OK
+
+
 def test_another_shape_is_refused_with_both_sizes(clip):
     """H5."""
     found = results(group([clip("a", noise(2, 32, 24))], clip("ref", noise(2, 24, 32))), plan(ToyPair()))
