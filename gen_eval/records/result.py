@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gen_eval.records.errors import ItemError
 from gen_eval.records.reasons import Flag, Reason, Status
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the command line imports this module: it stays free of everything heavy
+    import numpy as np
     import pandas as pd
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class MetricResult:
 
         target = axes if axes is not None else Figure(figsize=(6, 2.5), layout="constrained").add_subplot()
         for name, curve in self.curves.items():
-            target.plot(np.arange(len(curve)), curve, label=name)
+            target.plot(range(len(curve)), curve, label=name)
         if self.value is not None:
             target.axhline(self.value, linestyle="--", linewidth=1, color="0.5")
         target.set(title=str(self), xlabel="frame")

@@ -10,7 +10,7 @@ import pytest
 from gen_eval.records import InputError, MissingPart
 from gen_eval.registry import load, names, require
 
-HEAVY = ("torch", "cv2", "av", "pandas", "matplotlib", "scipy", "sqlalchemy", "skimage", "pyarrow")
+HEAVY = ("torch", "numpy", "cv2", "av", "pandas", "matplotlib", "scipy", "sqlalchemy", "skimage", "pyarrow")
 TRACKS = ("control_metrics", "judge", "understanding", "gen_eval.quality", "gen_eval.features", "gen_eval.media")
 
 
