@@ -12,6 +12,9 @@ app = typer.Typer(
 )
 
 
+_LOOKS_AT = {"single": "the clip", "pair": "clip and reference", "set": "all clips of a sample"}
+
+
 @app.command("list")
 @door
 def list_metrics(json: options.Json = False) -> int:
@@ -29,9 +32,9 @@ def list_metrics(json: options.Json = False) -> int:
         table.add_column(column)
     for entry in catalogue:
         low, high = entry["bounds"]
-        spoken = f"{'-∞' if low is None else low} … {'∞' if high is None else high}"
+        spoken = f"{'-∞' if low is None else f'{low:g}'} … {'∞' if high is None else f'{high:g}'}"
         better = "higher" if entry["higher_is_better"] else "lower"
-        looks = f"{entry['inputs']} of {entry['signal']}"
+        looks = f"{entry['signal']} of {_LOOKS_AT[entry['inputs']]}"
         protocols = ", ".join(entry["protocols"])
         table.add_row(entry["name"], entry["track"], entry["unit"], better, spoken, looks, protocols, entry["source"])
     console().print(table)
