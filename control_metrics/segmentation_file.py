@@ -110,7 +110,8 @@ def read_segmentation(path: Path) -> Segmentation:
         content = path.read_bytes()
         return _from_json(path.name, content) if path.suffix == ".json" else _from_pickle(path.name, content)
     except (OSError, ValueError, RecursionError) as error:
-        raise _undecodable(str(path), str(error)) from error
+        said = error.strerror if isinstance(error, OSError) else None  # not the path: rows are equal wherever data lie
+        raise _undecodable(path.name, said or str(error)) from error
 
 
 # --- the published form ----------------------------------------------------------------------------------------------
@@ -278,6 +279,10 @@ def _phrase(index: int, item: Any) -> str:
     phrase = _field(index, item, "phrase", str)
     if len(phrase) > _MAX_PHRASE:
         raise _MalformedError(f"the phrase of object {index} has {len(phrase)} letters; expected at most {_MAX_PHRASE}")
+    try:
+        phrase.encode()
+    except UnicodeEncodeError as error:
+        raise _MalformedError(f"the phrase of object {index} is no text that can be written down") from error
     return str(phrase)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import lzma
 import math
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ _MAX_FRAMES = 1_000_000
 _MAX_FORTRAN = 2**31
 _BROKEN = (
     OSError, EOFError, ValueError, RuntimeError, struct.error, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+    SyntaxError, tokenize.TokenError,  # NumPy reads old headers as Python text
 )  # fmt: skip
 
 
@@ -154,9 +156,10 @@ def open_depth(path: Path) -> DepthFile:
 
 
 def _undecodable(path: Path, error: BaseException) -> ItemError:
-    text = str(error) or type(error).__name__
+    said = error.strerror if isinstance(error, OSError) else None  # not the path: rows are equal wherever data lie
+    text = said or str(error) or type(error).__name__
     return ItemError(
         Reason.UNDECODABLE,
-        f"{path} cannot be read as depth maps: {text}; expected an .npz with one array 'data' (T, H, W) of floats",
+        f"{path.name} cannot be read as depth maps: {text}; expected an .npz with one array 'data' (T, H, W) of floats",
         {"file": path.name},
     )

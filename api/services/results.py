@@ -97,7 +97,7 @@ class RunResults:
             InputError: there is no run, or its rows are in neither place.
         """
         with open_run(Path(path), store) as run:
-            return cls(run.id, run.manifest, run.rows(), path=Path(path))
+            return cls(run.id, run.manifest, _of_run(run), path=Path(path))
 
     @property
     def model(self) -> str:
@@ -241,6 +241,22 @@ def _table_json(table: Table) -> dict[str, Any]:
 
 def _short(one: Aggregate) -> dict[str, Any]:
     return {"value": one.value, "lower": one.lower, "upper": one.upper, "n": one.n, "N": one.N, "unit": one.unit}
+
+
+def _of_run(run: RunFolder) -> Iterator[Score]:
+    """The rows of ``run``.
+
+    Raises:
+        InputError: one belongs to a sample, metric or protocol that the manifest does not name.
+    """
+    samples, asked = {entry["id"] for entry in run.manifest["samples"]}, set(_asked(run.manifest))
+    for row in run.rows():
+        if row.sample not in samples or (row.metric, row.protocol) not in asked:
+            raise InputError(
+                f"{run.path} holds the row {' / '.join(row.key)}, which its manifest does not ask for: the store was "
+                "changed by hand; score again into another --out"
+            )
+        yield row
 
 
 def open_run(path: Path, store: str | None) -> RunFolder:

@@ -286,7 +286,7 @@ class Decoder:
         return frame.width, frame.height, b"" if matrix is None else bytes(matrix)
 
     def _undecodable(self, what: str, **detail: Any) -> Fault:
-        return Fault("undecodable", f"{self._name}: {what}", **detail)
+        return Fault("undecodable", f"{self._name}: {what}; generate, encode or copy it again", **detail)
 
     def _describe(self, frame: VideoFrame) -> dict[str, Any]:
         import av

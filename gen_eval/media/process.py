@@ -34,6 +34,7 @@ from gen_eval.media import _child
 from gen_eval.records import ItemError, MissingPart, Reason
 
 _START_SECONDS = 60.0
+_STARTS = 3
 _CLOSE_SECONDS = 2.0
 _IDLE = 8
 _MOST_KEPT = 96 * 2**20
@@ -96,7 +97,7 @@ class DecoderProcess:
         except (EOFError, TimeoutError, ItemError) as error:
             ended = self.kill()
             raise MissingPart(
-                f"the decoder process does not start ({error or ended}); check `{sys.executable} -c 'import av'`"
+                f"the decoder process does not start ({str(error) or ended}); check `{sys.executable} -c 'import av'`"
             ) from error
 
     @property
@@ -214,10 +215,17 @@ class DecoderPool:
             resting.kill()
             with self._lock:
                 resting = self._resting.pop() if self._resting else None
-        process = resting or DecoderProcess()
+        process = resting or self._started()
         with self._lock:
             self._lent.add(process)
         return process
+
+    def _started(self) -> DecoderProcess:
+        """A new process; one that is killed while it starts (memory ran out, say) is no reason to end a run."""
+        for _ in range(_STARTS - 1):
+            with contextlib.suppress(MissingPart):
+                return DecoderProcess()
+        return DecoderProcess()
 
     def give(self, process: DecoderProcess) -> None:
         """Take ``process`` back; one that does not stop its work at once is killed."""

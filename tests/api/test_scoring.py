@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import shutil
+import sqlite3
 
 import cv2
 import numpy as np
@@ -337,7 +338,7 @@ def test_a_list_that_names_nothing_is_refused(cli, tmp_path, option):
     write_clip(tmp_path / "videos" / "a__0.mp4", np.zeros((2, 16, 16, 3), np.uint8), 8)
     done = cli("score", "quality", "--videos", tmp_path / "videos", "--out", tmp_path / "run", option, " , ")
     assert done.code == 2
-    assert f"{option} names nothing" in done.stderr
+    assert f"{option} names nothing" in done.err
 
 
 def test_a_manifest_changed_by_hand_is_no_empty_run(cli, tmp_path):
@@ -349,7 +350,7 @@ def test_a_manifest_changed_by_hand_is_no_empty_run(cli, tmp_path):
                     ("merge", tmp_path / "run", "--out", tmp_path / "merged")):  # fmt: skip
         done = cli(*command)
         assert done.code == 2, done
-        assert "manifest.json or scores.sqlite was changed" in done.stderr
+        assert "manifest.json or scores.sqlite was changed" in done.err
 
 
 def test_an_own_protocol_by_path_is_scored_recorded_and_averaged_as_it_says(cli, small_benchmark, tmp_path):
@@ -370,3 +371,14 @@ def test_an_own_protocol_by_path_is_scored_recorded_and_averaged_as_it_says(cli,
         shipped.json["aggregate"]["edge_f1"]["corrected"]["value"]
         != own.json["aggregate"]["edge_f1"]["strict"]["value"]
     )
+
+
+def test_a_row_that_the_manifest_does_not_ask_for_is_named(cli, tmp_path):
+    write_clip(tmp_path / "videos" / "a__0.mp4", np.zeros((2, 16, 16, 3), np.uint8), 8)
+    assert cli("score", "quality", "--videos", tmp_path / "videos", "--out", tmp_path / "run").code == 0
+    with sqlite3.connect(tmp_path / "run" / "scores.sqlite") as connection:
+        connection.execute("UPDATE scores SET sample = 'other'")
+    connection.close()
+    done = cli("report", tmp_path / "run", "--out", tmp_path / "r.json")
+    assert done.code == 2
+    assert "which its manifest does not ask for" in done.err

@@ -355,3 +355,10 @@ def test_writing_refuses_what_could_not_be_read(tmp_path, good):
 
 def test_the_walk_knows_every_instruction_it_allows():
     assert {opcode.name for opcode in pickletools.opcodes} >= segmentation_file._PLAIN_OPCODES
+
+
+def test_a_phrase_that_is_no_text_is_refused(tmp_path):
+    path = tmp_path / "a.masks.json"
+    path.write_text('{"size": [1, 2, 2], "objects": [{"phrase": "\\ud800", "rle": [null]}]}')
+    with pytest.raises(ItemError, match="no text that can be written down"):
+        read_segmentation(path)

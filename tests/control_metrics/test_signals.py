@@ -212,3 +212,11 @@ def test_writing_refuses_what_is_no_depth(tmp_path, depth):
     with pytest.raises(ValueError, match="depth"):
         write_depth(tmp_path / "x.npz", depth)
     assert not (tmp_path / "x.npz").exists()
+
+
+def test_a_header_that_is_no_python_text_is_an_undecodable_file(save):
+    header = b"{'descr': [[[[, 'fortran_order': False, 'shape': (2, 2, 2), }\n"
+    path = save(data=b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.raises(ItemError, match=r"^x\.npz cannot be read as depth maps") as caught:
+        open_depth(path)
+    assert caught.value.reason is Reason.UNDECODABLE

@@ -246,3 +246,21 @@ def test_a_killed_program_leaves_no_decoder(clips: Path, busy: bool, fake_decode
 def test_importing_media_loads_no_codec(tmp_path: Path) -> None:
     result = run("import sys, gen_eval.media; print([name for name in ('av', 'cv2', 'PIL') if name in sys.modules])")
     assert result.stdout.strip() == "[]", result.stderr
+
+
+def test_a_process_that_is_killed_while_it_starts_is_started_again(monkeypatch):
+    from gen_eval.media import process
+
+    starts = []
+    whole = process.DecoderProcess.__init__
+
+    def killed_twice(self):
+        starts.append(self)
+        if len(starts) < 3:
+            raise process.MissingPart("killed")
+        whole(self)
+
+    monkeypatch.setattr(process.DecoderProcess, "__init__", killed_twice)
+    with process.DecoderPool() as pool:
+        assert pool.take().alive
+    assert len(starts) == 3
