@@ -345,7 +345,7 @@ def test_a_manifest_changed_by_hand_is_no_empty_run(cli, tmp_path):
     write_clip(tmp_path / "videos" / "a__0.mp4", np.zeros((2, 16, 16, 3), np.uint8), 8)
     assert cli("score", "quality", "--videos", tmp_path / "videos", "--out", tmp_path / "run").code == 0
     manifest = tmp_path / "run" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"model": "videos"', '"model": "another"'))
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "model": "another"}))
     for command in (("report", tmp_path / "run", "--out", tmp_path / "r.json"),
                     ("merge", tmp_path / "run", "--out", tmp_path / "merged")):  # fmt: skip
         done = cli(*command)
