@@ -211,6 +211,8 @@ def _shape(objects: Sequence[MaskObject], side: str) -> Size | None:
 
 
 def _checked(item: MaskObject, name: str) -> Mask:
+    if not isinstance(item, tuple | list) or len(item) != 2:
+        raise ValueError(f"{name} must be a pair of phrase and mask, not {type(item).__name__}")
     phrase, mask = item
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.ndim != 3 or 0 in mask.shape:
         found = f"{mask.shape} {mask.dtype}" if isinstance(mask, np.ndarray) else type(mask).__name__

@@ -76,8 +76,8 @@ def load(group: str, name: str) -> Any:
     kind = group.rsplit(".", 1)[-1]
     if name not in table:
         near = difflib.get_close_matches(name, table, n=1)
-        offer = f"; did you mean {near[0]}?" if near else ""
-        raise InputError(f"no entry {name!r} among the {kind}{offer} There are: {', '.join(table) or 'none'}")
+        offer = f"; did you mean {near[0]}" if near else ""
+        raise InputError(f"no entry {name!r} among the {kind}{offer}. There are: {', '.join(table) or 'none'}")
     try:
         return table[name].load()
     except MissingPart:

@@ -37,7 +37,11 @@ def list_metrics(json: options.Json = False) -> int:
         looks = f"{entry['signal']} of {_LOOKS_AT[entry['inputs']]}"
         protocols = ", ".join(entry["protocols"])
         table.add_row(entry["name"], entry["track"], entry["unit"], better, spoken, looks, protocols, entry["source"])
-    console().print(table)
+    to = console()
+    to.print(table)
+    for entry in catalogue:
+        if entry["caveat"]:
+            to.print(f"{entry['name']} ranks nothing alone: {entry['caveat']}", soft_wrap=True, markup=False)
     return 0
 
 

@@ -139,7 +139,11 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
     )
     benchmark = whole.restricted(domains=request.domains, limit=request.limit)
     if not benchmark.samples:
-        raise InputError(f"there is nothing to score: {request.data or request.videos} holds no sample and no video")
+        below = request.videos / "videos"
+        hint = f"; did you mean {below}?" if below.is_dir() else ""
+        raise InputError(
+            f"there is nothing to score: {request.data or request.videos} holds no sample and no video{hint}"
+        )
     model = request.model or label_of(request.videos)
     matched = match_videos(
         benchmark,

@@ -206,6 +206,9 @@ class RunResults:
         mine = (table.member == row.member) & (table.metric == row.metric) & (table.protocol == row.protocol)
         return table[mine].pivot_table(index="frame", columns="curve", values="value", dropna=False)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         lines = [f"run {self.run[:12]} of {self.model}: {len(self.rows)} rows"]
         for metric, protocols in self.aggregate.items():

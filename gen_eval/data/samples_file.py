@@ -117,6 +117,8 @@ def _text(record: dict[str, Any], field: str, *, required: bool = False) -> str 
     if not isinstance(value, str) or (required and not value):
         hint = f'; write "{value}" for a number' if isinstance(value, int) else ""
         raise _Refused(Rejection.MALFORMED_RECORD, f"{field} must be a text that is not empty, not {value!r}{hint}")
+    if "\0" in value:
+        raise _Refused(Rejection.MALFORMED_RECORD, f"{field} holds a NUL character; no file name takes one")
     return value
 
 

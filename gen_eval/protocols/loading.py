@@ -22,6 +22,8 @@ def _config_roots() -> list[Path]:
     shipped = package / "configs"  # in the wheel
     roots = [shipped if shipped.is_dir() else package.parent / "configs"]  # else a checkout
     own = os.environ.get("GEN_EVAL_CONFIGS")
+    if own and not Path(own).is_dir():
+        raise InputError(f"GEN_EVAL_CONFIGS must name a folder; {own} is none")
     return [Path(own), *roots] if own else roots
 
 

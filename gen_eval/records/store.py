@@ -28,9 +28,14 @@ def _engine(url: str) -> Engine:
         if parsed.drivername in {"postgresql", "postgres"}:
             parsed = parsed.set(drivername="postgresql+psycopg")
         engine = create_engine(parsed)
-    except (SQLAlchemyError, ImportError) as error:
+    except ImportError as error:
         raise InputError(
-            f"the store {_shown(url)} cannot be opened: {error}; see `pip install gen-eval[postgres]`"
+            f"the store {_shown(url)} needs a driver ({error}): pip install 'gen-eval[postgres]'"
+        ) from None
+    except SQLAlchemyError:
+        expected = "sqlite:////path/to/file or postgresql://user@host/database"
+        raise InputError(
+            f"the store {_shown(url)} cannot be opened: it is no database URL; expected {expected}"
         ) from None
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)

@@ -72,6 +72,7 @@ def test_the_long_form_of_a_video(tmp_path):
         ({"id": "b", "video": "a\\..\\..\\x.mp4"}, "malformed_record"),
         ({"id": "b", "video": 3}, "malformed_record"),
         ({"id": "b", "controls": ["edge"]}, "malformed_record"),
+        ({"id": "nul\0"}, "malformed_record"),
         ({"id": "good"}, "duplicate_id"),
     ],
 )

@@ -88,3 +88,11 @@ def test_unknown_names_list_the_known_ones():
         load_preset("1-frame")
     with pytest.raises(InputError, match="blur_ssim, depth_si_rmse, edge_f1"):
         protocol_names("sharpness")
+
+
+def test_a_folder_of_configurations_that_is_not_there_is_named(monkeypatch, tmp_path):
+    from gen_eval.protocols import config_path
+
+    monkeypatch.setenv("GEN_EVAL_CONFIGS", str(tmp_path / "absent"))
+    with pytest.raises(InputError, match="GEN_EVAL_CONFIGS must name a folder"):
+        config_path("benchmarks", "scenes")

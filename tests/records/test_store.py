@@ -110,7 +110,7 @@ def test_two_processes_may_open_the_same_file(tmp_path):
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
-        ("mysql://x/y", "cannot be opened|must be sqlite"),
+        ("mysql://x/y", "needs a driver|must be sqlite"),
         ("not a url", "cannot be opened"),
         ("sqlite:////no/such/folder/s.sqlite", "cannot be used"),
         ("postgresql://nobody:secret@127.0.0.1:1/none", "cannot be used"),
