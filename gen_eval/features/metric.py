@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
-import numpy as np
 from numpy.typing import NDArray
 
 from gen_eval.records import Flag, MetricResult
@@ -208,8 +207,3 @@ class Coverage:
         """``result`` with these flags, and ``covered`` and the frame counts in its detail."""
         frames = {"member": self.member, "reference": self.reference, "compared": self.common}
         return result.with_flags(*self.flags).with_detail(covered=self.covered, frames=frames)
-
-
-def frame_values(values: Sequence[float]) -> NDArray[np.float64]:
-    """Per-frame numbers as a curve."""
-    return np.asarray(values, dtype=np.float64)
