@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import zlib
+from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -137,3 +139,47 @@ def small_benchmark(tmp_path):
         return data, videos
 
     return make
+
+
+def seeded_array(name, shape):
+    """A parameter's stand-in value, float32, drawn from its name and shape alone: two implementations agree on it."""
+    draw = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
+    if name.endswith("running_var"):
+        return (1 + 0.1 * np.abs(draw)).astype(np.float32)
+    if name.endswith("running_mean"):
+        return (0.1 * draw).astype(np.float32)
+    if len(shape) >= 2:  # activations stay near unit scale
+        return (draw / np.sqrt(int(np.prod(shape[1:])))).astype(np.float32)
+    if name.endswith("weight"):  # of a normalisation layer
+        return (1 + 0.1 * draw).astype(np.float32)
+    return np.asarray(0.02 * draw, dtype=np.float32)
+
+
+@pytest.fixture(scope="session", name="seeded_array")
+def seeded_array_fixture():
+    return seeded_array
+
+
+@pytest.fixture(scope="session")
+def seeded():
+    """`seeded(network, rule)`: the network with stand-in weights by a rule of goldens/quality/rules.json, in eval mode.
+
+    The rule's `keep` names what stays as built; tensors whose name matches a pattern of `scale` are multiplied.
+    """
+    rules = json.loads((GOLDENS / "quality" / "rules.json").read_text())["networks"]
+
+    def fill(network, rule):
+        import torch
+
+        keep, scale = tuple(rules[rule]["keep"]), rules[rule]["scale"]
+        with torch.no_grad():
+            for name, tensor in network.state_dict().items():
+                if not tensor.is_floating_point() or name.startswith(keep):
+                    continue
+                tensor.copy_(torch.from_numpy(seeded_array(name, tuple(tensor.shape))))
+                for pattern, factor in scale.items():
+                    if fnmatch(name, pattern):
+                        tensor.mul_(factor)
+        return network.eval()
+
+    return fill
