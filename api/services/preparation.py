@@ -214,7 +214,7 @@ def make_plan(request: ScoreRequest) -> Plan:
 def _protocols_of(metric: Metric, name: str) -> list[Protocol]:
     asked = load_protocol(metric.name, name)
     others = [load_protocol(metric.name, other) for other in protocol_names(metric.name) if other != name]
-    return [asked, *companions(others, asked)]
+    return [asked, *companions(metric, others, asked)]
 
 
 def asked_name(protocol: str) -> str:

@@ -105,11 +105,20 @@ def _here(
         yield Done(item, result, time.monotonic() - started, attempt)
 
 
+_THREADS: list[int] = []
+
+
 def limit_threads(threads: int) -> None:
-    """Let OpenCV use ``threads`` threads in this process (results do not depend on it; speed of neighbours does)."""
+    """Let arithmetic use ``threads`` threads in this process: OpenCV now, and networks when they are loaded."""
     import cv2
 
     cv2.setNumThreads(threads)
+    _THREADS[:] = [threads]
+
+
+def threads() -> int | None:
+    """How many threads this process may use for arithmetic; ``None`` when nobody said."""
+    return _THREADS[0] if _THREADS else None
 
 
 class _Worker:

@@ -4,7 +4,21 @@ The doors drive the meters: arrays in memory (`arrays`) and groups of videos (`p
 """
 
 from gen_eval.features.arrays import measure_pair, measure_set, measure_single
-from gen_eval.features.metric import FRAMES, Array, Chunk, Coverage, Feature, Measure, Meter, Metric, StreamInfo
+from gen_eval.features.metric import (
+    FRAMES,
+    Array,
+    Chunk,
+    Coverage,
+    Feature,
+    Measure,
+    Meter,
+    Metric,
+    SelectingMeter,
+    Selection,
+    StreamFeature,
+    StreamInfo,
+    parameters_of,
+)
 
 __all__ = [
     "FRAMES",
@@ -15,8 +29,12 @@ __all__ = [
     "Measure",
     "Meter",
     "Metric",
+    "SelectingMeter",
+    "Selection",
+    "StreamFeature",
     "StreamInfo",
     "measure_pair",
     "measure_set",
     "measure_single",
+    "parameters_of",
 ]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gen_eval.features.alignment import check_aspect, resize_frames
-from gen_eval.features.extraction import extract
-from gen_eval.features.metric import Coverage, Metric, StreamInfo
+from gen_eval.features.extraction import ChunkFeatures, ChunkSizes, StreamMemory, extract
+from gen_eval.features.metric import CONSTANT, Chunk, Coverage, Measure, Metric, SelectingMeter, StreamInfo
+from gen_eval.networks.loading import ensure
+from gen_eval.networks.placement import Placement, placed
 from gen_eval.protocols import Protocol
-from gen_eval.records import ItemError, MetricResult
+from gen_eval.records import Flag, ItemError, MetricResult, Reason
 
 _CHUNK = 8
 
@@ -37,17 +39,74 @@ def check_clip(clip: Any, name: str) -> NDArray[np.uint8]:
     return clip
 
 
-def measure_single(metric: Metric, clip: NDArray[np.uint8], protocol: Protocol) -> MetricResult:
-    """``metric`` of one clip ``(T, H, W, 3)`` uint8 RGB."""
+def measure_single(
+    metric: Metric,
+    clip: NDArray[np.uint8],
+    protocol: Protocol,
+    *,
+    fps: float | None = None,
+    prompt: str | None = None,
+    image: NDArray[np.uint8] | None = None,
+    placement: Placement | None = None,
+) -> MetricResult:
+    """``metric`` of one clip.
+
+    Args:
+        metric: a metric with ``inputs == "single"``.
+        clip: (T, H, W, 3) uint8 RGB.
+        protocol: the metric's parameters.
+        fps: frames a second, for metrics that look at time.
+        prompt: text, for metrics that read it.
+        image: condition image (H, W, 3) uint8 RGB, for metrics that compare with it.
+        placement: where and how exactly networks run; float32 on the CPU by default.
+    """
     check_clip(clip, "clip")
-    features = metric.member_features(protocol.measure)
     try:
-        meter = metric.meter(protocol.measure, StreamInfo(clip.shape[1], clip.shape[2]))
-        for start in range(0, len(clip), _CHUNK):
-            meter.update(extract(features, clip[start : start + _CHUNK]))
+        with placed(placement or Placement()):
+            counts, constant = _count_single(
+                metric, clip, protocol.measure, fps, _context(metric, prompt, image, protocol)
+            )
+            result = finish(metric, counts, protocol)
     except ItemError as error:
         return without_value(metric, protocol, error)
-    return finish(metric, meter.counts(), protocol)
+    return result.with_flags(Flag.CONSTANT_FRAME) if constant and result.value is not None else result
+
+
+def _context(
+    metric: Metric, prompt: str | None, image: NDArray[np.uint8] | None, protocol: Protocol
+) -> dict[str, Chunk]:
+    """The keyword arguments of the meter that belong to the sample."""
+    found: dict[str, Chunk] = {}
+    if metric.uses_condition_image:
+        if image is None:
+            raise ItemError(Reason.MISSING_CONDITION_IMAGE, f"{metric.name} needs the condition image; none was given")
+        found["image"] = extract(metric.image_features(protocol.measure), check_clip(image[None], "condition_image"))
+    if metric.uses_prompt:
+        if not prompt:
+            raise ItemError(Reason.MISSING_PROMPT, f"{metric.name} compares the clip with a prompt; none was given")
+        found["text"] = extract(metric.text_features(protocol.measure), [prompt])
+    return found
+
+
+def _count_single(
+    metric: Metric, clip: NDArray[np.uint8], measure: Measure, fps: float | None, context: dict[str, Chunk]
+) -> tuple[Any, bool]:
+    """Counts of one clip, and whether one of its frames has one colour only (for metrics that mark it)."""
+    for name in metric.networks(measure):
+        ensure(name)
+    info = StreamInfo(clip.shape[1], clip.shape[2], fps=fps)
+    features, memory = metric.member_features(measure), StreamMemory(info)
+    times = np.arange(len(clip)) / (fps or 1.0)
+    meter = metric.meter(measure, info, **context)
+    sizes, constant = ChunkSizes(), False
+    for start in range(0, len(clip), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        chunk = ChunkFeatures(clip[part], sizes, times=times[part], memory=memory)
+        meter.update(chunk.of(features))
+        constant = constant or (metric.marks_constant_frames and bool(chunk[CONSTANT].any()))
+    if selections := metric.selections(measure):
+        cast(SelectingMeter, meter).end({one: one(clip[list(one.indices(len(clip)))]) for one in selections})
+    return meter.counts(), constant
 
 
 def measure_pair(

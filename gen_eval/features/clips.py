@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from gen_eval.features.alignment import Size, check_aspect, resize_frames
-from gen_eval.features.extraction import ChunkFeatures, ChunkSizes
+from gen_eval.features.extraction import ChunkFeatures, ChunkSizes, StreamMemory
 from gen_eval.features.metric import StreamInfo
 from gen_eval.features.plan import Plan
 from gen_eval.media import ClipStream, open_clip
@@ -39,7 +39,9 @@ class _Reader:
         self.frames: Any = _NO_FRAMES
         self.length = 0
         self.decoded = 0
+        self.times: Any = ()
         self._sizes = ChunkSizes()
+        self._memory = StreamMemory(self.stream_info(None))
         self._views: dict[tuple[str | None, int], ChunkFeatures] = {}
 
     @property
@@ -69,7 +71,7 @@ class _Reader:
         self._sizes = sizes
         if self._stream is not None and self.error is None:
             try:
-                self.frames, _ = self._stream.read(count)
+                self.frames, self.times = self._stream.read(count)
                 self.length = len(self.frames)
                 self.decoded += self.length
             except ItemError as error:
@@ -83,8 +85,20 @@ class _Reader:
             frames = self.frames[:count]
             if rule is not None and size is not None:
                 frames = resize_frames(frames, size, rule)
-            self._views[key] = ChunkFeatures(frames, self._sizes)
+            whole = rule is None and count == self.length
+            self._views[key] = ChunkFeatures(
+                frames, self._sizes, times=self.times[:count], memory=self._memory if whole else None
+            )
         return self._views[key]
+
+    @property
+    def expected_frames(self) -> int | None:
+        """Frames that the header counts, ``None`` when it counts none."""
+        return self._stream.info.declared_frames if self._stream is not None else None
+
+    def stream_info(self, prompt: str | None) -> StreamInfo:
+        """What a meter is told before the first chunk."""
+        return StreamInfo(*self.size, fps=self.fps, prompt=prompt)
 
 
 def _opened(path: Path, plan: Plan, stack: ExitStack) -> tuple[ClipStream | None, ItemError | None]:
@@ -97,20 +111,19 @@ def _opened(path: Path, plan: Plan, stack: ExitStack) -> tuple[ClipStream | None
 class Clip(_Reader):
     """A generated clip."""
 
-    def __init__(self, member: str, stream: ClipStream | None, error: ItemError | None) -> None:
+    def __init__(
+        self, member: str, stream: ClipStream | None, error: ItemError | None, path: Path | None = None
+    ) -> None:
         super().__init__(stream, error)
         self.member = member
+        self.path = path
 
     @classmethod
     def open(cls, generation: Generation, plan: Plan, stack: ExitStack) -> Self:
         """Start reading; a file that cannot be read gives a clip with its error set."""
         if generation.problem is not None or generation.path is None:
             return cls(generation.member, None, problem_of(generation))
-        return cls(generation.member, *_opened(generation.path, plan, stack))
-
-    def stream_info(self, prompt: str | None) -> StreamInfo:
-        """What a meter is told before the first chunk."""
-        return StreamInfo(*self.size, fps=self.fps, prompt=prompt)
+        return cls(generation.member, *_opened(generation.path, plan, stack), generation.path)
 
     def read(self, count: int, sizes: ChunkSizes) -> int:
         """Decode the next chunk and return its length."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from gen_eval.features.metric import Feature
+from gen_eval.features.metric import Feature, StreamFeature, StreamInfo
 from gen_eval.records import ItemError, Reason
 
 
@@ -35,12 +35,39 @@ class ChunkSizes:
         self._largest[feature] = tried // 2
 
 
-class ChunkFeatures:
-    """The features of one chunk of one member in one view, computed when first asked for."""
+class StreamMemory:
+    """What the stream features of one clip remember between its chunks."""
 
-    def __init__(self, frames: Any, sizes: ChunkSizes | None = None) -> None:
+    def __init__(self, info: StreamInfo) -> None:
+        self._info = info
+        self._opened: dict[StreamFeature, Callable[[Any, Any], Any]] = {}
+
+    def of(self, feature: StreamFeature) -> Callable[[Any, Any], Any]:
+        """The function of ``feature`` for this clip."""
+        if feature not in self._opened:
+            self._opened[feature] = feature.compute(self._info, **dict(feature.parameters))
+        return self._opened[feature]
+
+
+class ChunkFeatures:
+    """The features of one chunk of one member in one view, computed when first asked for.
+
+    Attributes:
+        frames: (n, H, W, 3) uint8 RGB, or whatever else the features are of (a list of one prompt).
+    """
+
+    def __init__(
+        self,
+        frames: Any,
+        sizes: ChunkSizes | None = None,
+        *,
+        times: Any = None,
+        memory: StreamMemory | None = None,
+    ) -> None:
+        """Args: ``times`` (n,) seconds and ``memory`` of the clip, for stream features."""
         self.frames = frames
         self._sizes = sizes if sizes is not None else ChunkSizes()
+        self._times, self._memory = times, memory
         self._values: dict[Feature, Any] = {}
 
     def __getitem__(self, feature: Feature) -> Any:
@@ -61,18 +88,28 @@ class ChunkFeatures:
         while start < count:
             size = self._sizes.of(feature, count - start)
             try:
-                whole = size == count
-                pieces.append(feature(source if whole else _part(source, start, start + size)))
+                pieces.append(self._piece(feature, source, start, start + size))
             except MemoryError:
                 self._sizes.halve(feature, size)
             else:
                 start += size
         return pieces[0] if len(pieces) == 1 else _joined(pieces)
 
+    def _piece(self, feature: Feature, source: Any, start: int, stop: int) -> Any:
+        whole = stop - start == len(self.frames)
+        part = source if whole else _part(source, start, stop)
+        if not isinstance(feature, StreamFeature):
+            return feature(part)
+        if self._memory is None:
+            raise TypeError(f"{feature.name} remembers earlier frames; only metrics of one clip can ask for it")
+        return self._memory.of(feature)(part, self._times[start:stop])
 
-def extract(features: Iterable[Feature], frames: Any) -> dict[Feature, Any]:
+
+def extract(
+    features: Iterable[Feature], frames: Any, *, times: Any = None, memory: StreamMemory | None = None
+) -> dict[Feature, Any]:
     """The values of ``features`` for one chunk of frames; sources are computed once."""
-    return ChunkFeatures(frames).of(features)
+    return ChunkFeatures(frames, times=times, memory=memory).of(features)
 
 
 def _part(values: Any, start: int, stop: int) -> Any:
@@ -83,5 +120,9 @@ def _part(values: Any, start: int, stop: int) -> Any:
 
 def _joined(pieces: list[Any]) -> Any:
     if isinstance(pieces[0], tuple):
-        return tuple(np.concatenate(parts) for parts in zip(*pieces, strict=True))
+        return tuple(_joined(list(parts)) for parts in zip(*pieces, strict=True))
+    if not isinstance(pieces[0], np.ndarray):  # a view on the device
+        import torch
+
+        return torch.cat(pieces)
     return np.concatenate(pieces)

@@ -56,6 +56,58 @@ def _same(chunk: Any) -> Any:
 FRAMES = Feature("frames", _same)
 
 
+def constant_frames(frames: Array) -> Array:
+    """Which of ``frames`` (n, H, W, 3) have one colour only: (n,) bool."""
+    constant: Array = (frames == frames[:, :1, :1]).all(axis=(1, 2, 3))
+    return constant
+
+
+CONSTANT = Feature("constant_frames", constant_frames)
+
+
+@dataclass(frozen=True)
+class StreamFeature(Feature):
+    """A feature that remembers earlier frames of its clip (an interpolated frame, a flow between distant frames).
+
+    ``compute(info, **parameters)`` is called once a clip with its :class:`StreamInfo` and returns a function
+    ``(chunk, times) -> values``: the chunk as for a :class:`Feature`, times (n,) float64 in seconds, and values with
+    one entry a frame, NaN where a frame has none. It is called with the clip's frames in order, in chunks of any
+    length, and must not remember anything of a call that ends with ``MemoryError``: it is repeated with fewer frames.
+
+    It can be asked for by metrics with ``inputs == "single"`` only, and belongs to the clip at its own size.
+    """
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Frames of a whole clip that are chosen by its length, and what is computed from them when the clip has ended.
+
+    Attributes:
+        name: what it is, unique for the functions.
+        indices: frame count (at least 1) -> frame numbers, not descending; a frame may be named twice.
+        compute: takes the chosen frames (k, H, W, 3) uint8 RGB and the parameters.
+        parameters: keyword arguments of ``compute``, as sorted pairs.
+    """
+
+    name: str
+    indices: Callable[[int], Sequence[int]] = field(compare=False, repr=False)
+    compute: Callable[..., Any] = field(compare=False, repr=False)
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    def __call__(self, frames: Array) -> Any:
+        """Apply ``compute`` with the parameters of this selection."""
+        return self.compute(frames, **dict(self.parameters))
+
+
+def parameters_of(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """``values`` as a feature holds its parameters.
+
+    >>> parameters_of({"side": 224, "filter": "bilinear"})
+    (('filter', 'bilinear'), ('side', 224))
+    """
+    return tuple(sorted(values.items()))
+
+
 @dataclass(frozen=True)
 class StreamInfo:
     """What is known about a stream before its first chunk.
@@ -91,6 +143,13 @@ class Meter(Protocol):
         """What was counted so far; the argument of ``Metric.decide``."""
 
 
+class SelectingMeter(Meter, Protocol):
+    """The meter of a metric with selections: told about them after the last chunk and before ``counts``."""
+
+    def end(self, selected: Mapping[Selection, Any]) -> None:
+        """Take in what was computed from the chosen frames."""
+
+
 Inputs: TypeAlias = Literal["single", "pair", "set"]
 
 
@@ -103,7 +162,11 @@ class Metric(ABC):
         track: ``quality`` or ``control``; which ``score`` command runs it.
         inputs: ``single`` (one clip), ``pair`` (clip and reference clip), ``set`` (all clips of a group together).
         signal: what its streams hold: ``frames``, ``depth`` (maps given beside the clip) or ``masks``.
-        uses_condition_image: whether features of the condition image are handed to ``meter``.
+        uses_condition_image: whether features of the condition image are handed to ``meter``. The measure section then
+            has ``condition_image``: ``upright`` (any picture, converted to RGB and turned as its EXIF tag says) or
+            ``stored`` (as it lies in the file; another mode than RGB is refused).
+        uses_prompt: whether features of the sample's prompt are handed to ``meter`` as ``text``.
+        marks_constant_frames: whether a clip with a frame of one colour gets the flag ``constant_frame``.
         unit: unit of the value, ``ratio`` when it has none.
         bounds: least and largest value, ``None`` where there is no bound.
         higher_is_better: direction; decides whether ``mean_missing_as_zero`` is shown.
@@ -118,6 +181,8 @@ class Metric(ABC):
     inputs: ClassVar[Inputs]
     signal: ClassVar[Literal["frames", "depth", "masks"]] = "frames"
     uses_condition_image: ClassVar[bool] = False
+    uses_prompt: ClassVar[bool] = False
+    marks_constant_frames: ClassVar[bool] = False
     unit: ClassVar[str] = "ratio"
     bounds: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
     higher_is_better: ClassVar[bool] = True
@@ -136,11 +201,25 @@ class Metric(ABC):
         """Features of the condition image (a chunk of one frame), for metrics with ``uses_condition_image``."""
         return ()
 
+    def text_features(self, measure: Measure) -> tuple[Feature, ...]:
+        """Features of the prompt (a chunk that is a list of one text), for metrics with ``uses_prompt``."""
+        return ()
+
+    def selections(self, measure: Measure) -> tuple[Selection, ...]:
+        """What is computed from chosen frames of the whole clip; the meter is then a :class:`SelectingMeter`."""
+        return ()
+
+    def networks(self, measure: Measure) -> tuple[str, ...]:
+        """Checkpoints (names of ``gen_eval.weights``) that its features need."""
+        return ()
+
     @abstractmethod
     def meter(
         self, measure: Measure, member: StreamInfo | Sequence[StreamInfo], *, image: Chunk | None = None
     ) -> Meter:
         """A fresh meter; ``member`` is a list of all members for ``set`` metrics.
+
+        A metric with ``uses_prompt`` also takes the keyword ``text``, the features of the prompt.
 
         Raises:
             ItemError: the clip cannot be measured (``too_small``, ``size_mismatch``).

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gen_eval.features.metric import Metric
+from gen_eval.networks.placement import Placement
 from gen_eval.protocols import Preset, Protocol
 from gen_eval.records import canonical_json
 
-_ALIGNMENT = ("resize", "aspect_tolerance")
+_ALIGNMENT = {"pair": ("resize", "aspect_tolerance"), "single": ("condition_image",), "set": ()}
+"""Parts of a measure section that matter for some inputs only: clips of another size, pictures that are not RGB."""
+
+
+def _arithmetic(metric: Metric, measure: Mapping[str, Any]) -> str:
+    return canonical_json({key: value for key, value in measure.items() if key not in _ALIGNMENT[metric.inputs]})
 
 
 @dataclass(frozen=True)
@@ -23,9 +29,13 @@ class Measurement:
 
     @property
     def arithmetic(self) -> str:
-        """Identity of the counting itself, without the rule by which clips are brought to one size."""
-        rest = {key: value for key, value in self.measure.items() if key not in _ALIGNMENT}
-        return f"{self.metric.name} {canonical_json(rest)}"
+        """Identity of the counting itself, without the rules for unlike sizes and unusual pictures."""
+        return f"{self.metric.name} {_arithmetic(self.metric, self.measure)}"
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """Checkpoints that it needs."""
+        return self.metric.networks(self.measure)
 
 
 @dataclass(frozen=True)
@@ -35,15 +45,23 @@ class Plan:
     Attributes:
         measurements: protocols of one metric with equal ``measure`` sections share one.
         preset: what the metrics are shown.
-        chunk: frames of each member that are held at a time.
+        chunk: frames of each member that are held at a time; also the frames that a network is given at a time.
+        placement: where and how exactly networks run.
     """
 
     measurements: tuple[Measurement, ...]
     preset: Preset
     chunk: int
+    placement: Placement = field(default_factory=Placement)
 
     @classmethod
-    def of(cls, metrics: Iterable[tuple[Metric, Iterable[Protocol]]], preset: Preset, chunk: int) -> Plan:
+    def of(
+        cls,
+        metrics: Iterable[tuple[Metric, Iterable[Protocol]]],
+        preset: Preset,
+        chunk: int,
+        placement: Placement | None = None,
+    ) -> Plan:
         """The plan for ``metrics`` under their protocols."""
         found: dict[tuple[str, str], Measurement] = {}
         for metric, protocols in metrics:
@@ -51,21 +69,23 @@ class Plan:
                 key = (metric.name, canonical_json(dict(protocol.measure)))
                 before = found[key].protocols if key in found else ()
                 found[key] = Measurement(metric, protocol.measure, (*before, protocol))
-        return cls(tuple(found.values()), preset, chunk)
+        return cls(tuple(found.values()), preset, chunk, placement or Placement())
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """Checkpoints that any measurement needs, sorted."""
+        return tuple(sorted({name for one in self.measurements for name in one.networks}))
 
     def on(self, signal: str) -> tuple[Measurement, ...]:
         """The measurements whose metrics work on ``signal``."""
         return tuple(one for one in self.measurements if one.metric.signal == signal)
 
 
-def companions(metric_protocols: Iterable[Protocol], chosen: Protocol) -> list[Protocol]:
+def companions(metric: Metric, protocols: Iterable[Protocol], chosen: Protocol) -> list[Protocol]:
     """Other protocols of a metric whose numbers cost nothing more than those of ``chosen``.
 
-    They count alike and differ only in how counts become a value, or in the filter that clips of another size go
-    through.
+    They count alike and differ only in how counts become a value, in the filter that clips of another size go through,
+    or in how an unusual condition image is read.
     """
-
-    def arithmetic(protocol: Protocol) -> str:
-        return canonical_json({key: value for key, value in protocol.measure.items() if key not in _ALIGNMENT})
-
-    return [one for one in metric_protocols if one.name != chosen.name and arithmetic(one) == arithmetic(chosen)]
+    wanted = _arithmetic(metric, chosen.measure)
+    return [one for one in protocols if one.name != chosen.name and _arithmetic(metric, one.measure) == wanted]

@@ -13,16 +13,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from gen_eval.features.clips import Clip, ReferenceClip, problem_of
+from gen_eval.features.context import SampleContext
 from gen_eval.features.extraction import ChunkFeatures, ChunkSizes
 from gen_eval.features.lanes import Lane, guarded
-from gen_eval.features.metric import Coverage, StreamInfo
+from gen_eval.features.metric import CONSTANT, Coverage, SelectingMeter, StreamInfo
 from gen_eval.features.plan import Measurement, Plan
-from gen_eval.media import encode_thumbnail, read_image
+from gen_eval.features.selecting import Chosen
+from gen_eval.media import encode_thumbnail
+from gen_eval.networks.loading import ensure
+from gen_eval.networks.placement import placed
 from gen_eval.protocols import Protocol
-from gen_eval.records import Generation, Group, ItemError, MetricResult, Reason
+from gen_eval.records import Flag, Generation, Group, ItemError, MetricResult, Reason, Status
 from gen_eval.records.files import is_file
 
 SET_MEMBER = "all"
@@ -70,6 +74,7 @@ def score_group(group: Group, plan: Plan) -> GroupOutcome:
 
     def measure() -> None:
         with ExitStack() as stack:
+            stack.enter_context(placed(plan.placement))
             outcomes.extend([*_by_frames(group, plan, stack, log), *_by_files(group, plan, log)])
 
     if (error := guarded(log)(measure)) is not None:  # outside of what belongs to one member or one metric
@@ -94,7 +99,8 @@ def _by_frames(group: Group, plan: Plan, stack: ExitStack, log: list[str]) -> It
         return
     wants_reference = any(one.metric.inputs == "pair" for one in measurements)
     reference = ReferenceClip.open(group.sample.reference if wants_reference else None, plan, stack)
-    members = [_Member(Clip.open(one, plan, stack), group, measurements, reference, log) for one in group.members]
+    context = SampleContext(group.sample)
+    members = [_Member(Clip.open(one, plan, stack), group, plan, reference, context, log) for one in group.members]
     sets = _Sets(members, measurements, group, log)
     sizes = ChunkSizes()
     while True:
@@ -117,16 +123,22 @@ class _Member:
         self,
         clip: Clip,
         group: Group,
-        measurements: tuple[Measurement, ...],
+        plan: Plan,
         reference: ReferenceClip,
+        context: SampleContext,
         log: list[str],
     ) -> None:
         self.clip = clip
         self._reference = reference
-        self._measurements = tuple(one for one in measurements if one.metric.inputs != "set")
+        self._context = context
+        self._measurements = tuple(one for one in plan.on("frames") if one.metric.inputs != "set")
         self._run = guarded(log)
         self._shared: dict[tuple[str, str | None], Lane] = {}
         self._lanes = [self._lane(one, group) for one in self._measurements]
+        live = zip(self._measurements, self._lanes, strict=True)
+        selections = [selection for one, lane in live if lane.live for selection in one.metric.selections(one.measure)]
+        self._chosen = Chosen(selections, _expected(clip, plan))
+        self._constant = False
         self._common = 0
         self._thumbnail: dict[str, bytes] = {}
 
@@ -143,7 +155,7 @@ class _Member:
         if error is not None:
             return Lane(None, error)
         # measurements that differ only in how other sizes are aligned share a lane when nothing needs aligning
-        key = (measurement.arithmetic, self._view(measurement))
+        key = (measurement.arithmetic, self._view(measurement) or self._context.variant(measurement))
         if key not in self._shared:
             self._shared[key] = self._new_lane(measurement, group)
         return self._shared[key]
@@ -156,8 +168,9 @@ class _Member:
         made: list[Any] = []
 
         def make() -> None:
-            image = _condition_image(group, measurement) if metric.uses_condition_image else None
-            made.append(metric.meter(measure, info, image=image))
+            for name in measurement.networks:
+                ensure(name)
+            made.append(metric.meter(measure, info, **self._context.arguments(measurement)))
 
         error = self._run(make)
         return Lane(made[0] if made else None, error)
@@ -165,8 +178,9 @@ class _Member:
     def read(self, count: int, sizes: ChunkSizes) -> int:
         """Decode the next chunk and return its length."""
         length = self.clip.read(count, sizes)
-        if length and not self._thumbnail:
-            self._thumbnail = {"thumbnail": encode_thumbnail(self.clip.frames[0])}
+        if length:
+            self._chosen.take(self.clip.frames)
+            self._thumbnail = self._thumbnail or {"thumbnail": encode_thumbnail(self.clip.frames[0])}
         return length
 
     def update(self, reference: ChunkFeatures | None) -> None:
@@ -202,6 +216,8 @@ class _Member:
                 own = self.clip.view(None, self.clip.length)
                 features = own.of(measurement.metric.member_features(measurement.measure))
                 lane.update([features], [own.frames], encode_thumbnail)
+                if measurement.metric.marks_constant_frames:
+                    self._constant = self._constant or bool(own[CONSTANT].any())
 
         return step
 
@@ -217,6 +233,9 @@ class _Member:
 
     def outcomes(self) -> Iterator[Outcome]:
         """The results of all measurements under all their protocols."""
+        for measurement, lane in self._distinct():
+            if lane.live and (error := self._run(partial(self._end, measurement, lane))) is not None:
+                lane.fail(error)
         for measurement, lane in zip(self._measurements, self._lanes, strict=True):
             if self.clip.error is not None:  # the clip broke while it was read: what was counted is no score
                 lane.fail(self.clip.error)
@@ -226,10 +245,26 @@ class _Member:
             coverage = self._coverage() if pair else None
             for protocol in measurement.protocols:
                 result = lane.result(measurement, protocol, coverage).with_flags(*self.clip.flags)
-                result = result.with_detail(video=self.clip.detail)
+                result = self._annotated(result.with_detail(video=self.clip.detail), measurement)
                 if coverage is not None and self._reference.detail:
                     result = result.with_detail(reference=self._reference.detail)
                 yield Outcome(self.clip.member, measurement, protocol, result, {**self._thumbnail, **lane.pictures})
+
+    def _end(self, measurement: Measurement, lane: Lane) -> None:
+        """Hand what was computed from chosen frames to the meter."""
+        selections = measurement.metric.selections(measurement.measure)
+        if selections and self.clip.decoded and self.clip.error is None:
+            meter = cast(SelectingMeter, lane.meter)
+            meter.end({one: one(self._chosen.frames(one, self.clip.path)) for one in selections})
+
+    def _annotated(self, result: MetricResult, measurement: Measurement) -> MetricResult:
+        """``result`` with what was unusual about the picture and the colours."""
+        if result.status is not Status.OK:
+            return result
+        if self._constant and measurement.metric.marks_constant_frames:
+            result = result.with_flags(Flag.CONSTANT_FRAME)
+        context = self._context
+        return result.with_flags(*context.flags(measurement)).with_detail(**context.detail(measurement))
 
     def _coverage(self) -> Coverage:
         return Coverage(
@@ -241,15 +276,10 @@ class _Member:
         )
 
 
-def _condition_image(group: Group, measurement: Measurement) -> dict[Any, Any]:
-    path = group.sample.condition_image
-    if path is None or not is_file(path):
-        named = "names none" if path is None else f"names {path.name}, which is not there"
-        raise ItemError(
-            Reason.MISSING_CONDITION_IMAGE, f"{measurement.metric.name} needs the condition image; the sample {named}"
-        )
-    picture = read_image(path)
-    return ChunkFeatures(picture.pixels[None]).of(measurement.metric.image_features(measurement.measure))
+def _expected(clip: Clip, plan: Plan) -> int | None:
+    """How many frames the clip will probably have."""
+    counts = [count for count in (clip.expected_frames, plan.preset.limit) if count is not None]
+    return min(counts) if clip.expected_frames is not None else None
 
 
 # --- metrics on all members together ---------------------------------------------------------------------------------

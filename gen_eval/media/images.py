@@ -43,8 +43,12 @@ class Picture:
     detail: dict[str, Any]
 
 
-def read_image(path: str | os.PathLike[str]) -> Picture:
+def read_image(path: str | os.PathLike[str], *, upright: bool = True) -> Picture:
     """Read a picture (of an animated one the first frame).
+
+    Args:
+        path: the file.
+        upright: apply the EXIF orientation; ``False`` keeps the pixels as stored (``rotated`` is then not set).
 
     Raises:
         ItemError: ``missing_condition_image`` (no such file) or ``undecodable`` (not a picture of :data:`FORMATS`,
@@ -58,7 +62,7 @@ def read_image(path: str | os.PathLike[str]) -> Picture:
             raise _undecodable(place, "it is not a regular file")
         with Image.open(place, formats=FORMATS) as image:
             _check_pixels(place, image.width, image.height)
-            return _picture(image)
+            return _picture(image, upright)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ItemError(Reason.MISSING_CONDITION_IMAGE, f"{place.name}: there is no such file") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
@@ -79,18 +83,18 @@ def _check_pixels(place: Path, width: int, height: int) -> None:
         raise _undecodable(place, f"it is {width}x{height}, more than {most} pixels (GEN_EVAL_MAX_PIXELS)")
 
 
-def _picture(image: Image) -> Picture:
+def _picture(image: Image, upright: bool) -> Picture:
     from PIL import ImageOps
 
     detail = {"format": image.format, "mode": image.mode}
     deep = image.mode.startswith("I") or image.mode == "F"
     found = {
-        Flag.ROTATED: image.getexif().get(_ORIENTATION_TAG, 1) in range(2, 9),
+        Flag.ROTATED: upright and image.getexif().get(_ORIENTATION_TAG, 1) in range(2, 9),
         Flag.ALPHA_DROPPED: "A" in image.getbands() or "transparency" in image.info,
         Flag.NOT_8_BIT: deep,
     }
-    upright = ImageOps.exif_transpose(image)
-    pixels = _from_deep(upright) if deep else np.asarray(upright.convert("RGB"))
+    turned = ImageOps.exif_transpose(image) if upright else image
+    pixels = _from_deep(turned) if deep else np.asarray(turned.convert("RGB"))
     return Picture(np.ascontiguousarray(pixels), tuple(flag for flag, present in found.items() if present), detail)
 
 

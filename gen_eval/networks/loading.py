@@ -1,0 +1,134 @@
+"""From a checkpoint to a network that can be asked: built once per process, names matched strictly both ways."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gen_eval.execution import threads
+from gen_eval.networks.placement import Placement, current
+from gen_eval.networks.registry import BUILDERS
+from gen_eval.records import InputError, ItemError, MissingPart, Reason, canonical_json
+from gen_eval.registry import require
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+_LOADED: dict[Hashable, nn.Module | ItemError] = {}
+
+
+def ensure(name: str) -> None:
+    """Check that the checkpoint ``name`` is there, without reading it.
+
+    Raises:
+        ItemError: ``missing_weights``: the file, or the package that runs it, is absent.
+    """
+    from gen_eval import weights
+
+    if weights.locate(name) is None:
+        raise weights.absent(name)
+    _require_torch(name)
+
+
+def loaded(name: str) -> Any:
+    """The network of the checkpoint ``name`` under the current placement, in eval mode.
+
+    Raises:
+        ItemError: ``missing_weights`` or ``bad_weights``; the same one again without another attempt, as long as the
+            file stays the same.
+        InputError: the checkpoint has no network here.
+    """
+    ensure(name)
+    placement = current()
+    key = _key(name, placement)
+    if key not in _LOADED:
+        try:
+            _LOADED[key] = _load(name, placement)
+        except ItemError as error:
+            _LOADED[key] = error
+    found = _LOADED[key]
+    if isinstance(found, ItemError):
+        raise found
+    return found
+
+
+def forget() -> None:
+    """Let go of all networks of this process."""
+    _LOADED.clear()
+
+
+def _key(name: str, placement: Placement) -> Hashable:
+    from gen_eval import weights
+
+    located = weights.locate(name)
+    assert located is not None
+    stamp = located.path.stat()
+    network = canonical_json(dict(weights.checkpoint(name).network or {}))
+    return (name, placement, str(located.path), stamp.st_size, stamp.st_mtime_ns, network)
+
+
+def _require_torch(name: str) -> None:
+    try:
+        require("torch")
+    except MissingPart as error:
+        raise ItemError(Reason.MISSING_WEIGHTS, f"the network {name} cannot run: {error}") from None
+
+
+def _load(name: str, placement: Placement) -> nn.Module:
+    import torch
+
+    from gen_eval import weights
+
+    if threads() is not None:
+        torch.set_num_threads(threads() or 1)
+    state = {key: _as_float32(tensor) for key, tensor in weights.load_state(name).items()}
+    module = build(weights.checkpoint(name).network or {}, name=name)
+    translate = getattr(module, "translate", None)
+    if translate is not None:
+        state = translate(state)
+    weights.check_names(name, state, {key: tuple(tensor.shape) for key, tensor in module.state_dict().items()})
+    module.load_state_dict(state, strict=True, assign=True)
+    if any(buffer.is_meta for buffer in module.buffers()):
+        raise TypeError(f"the network {name} has buffers that no checkpoint holds; its builder must compute them")
+    module.requires_grad_(False).eval()
+    dtype = getattr(torch, placement.dtype) if getattr(module, "casts_weights", True) else torch.float32
+    module.to(device=placement.device, dtype=dtype)
+    return _compiled(module) if placement.compile else module
+
+
+def build(network: Mapping[str, Any], *, name: str = "") -> nn.Module:
+    """The module that a checkpoint's ``network`` section describes, on the meta device: it holds no numbers yet.
+
+    Raises:
+        InputError: there is no builder of that kind, or it does not take these arguments.
+    """
+    import torch
+
+    arguments = dict(network)
+    kind = arguments.pop("kind", None)
+    if kind not in BUILDERS:
+        raise InputError(
+            f"the checkpoint {name!r} has no network here (kind {kind!r}); there are {', '.join(BUILDERS)}"
+        )
+    module_name, _, function = BUILDERS[kind].partition(":")
+    builder = getattr(importlib.import_module(module_name), function)
+    with torch.device("meta"):
+        try:
+            module: nn.Module = builder(**arguments)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the network of {name!r} cannot be built from {arguments}: {error}") from error
+    return module
+
+
+def _as_float32(tensor: Tensor) -> Tensor:
+    return tensor.float() if tensor.is_floating_point() else tensor
+
+
+def _compiled(module: nn.Module) -> nn.Module:
+    import torch
+
+    for name in ("embed", "embed_clip", "interpolate", "flow"):
+        if hasattr(module, name):
+            setattr(module, name, torch.compile(getattr(module, name)))
+    return module

@@ -1,0 +1,96 @@
+"""What features call: frames in, NumPy arrays out. torch is imported when the first of them runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gen_eval.networks.memory import memory_errors
+from gen_eval.networks.placement import current
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def to_device(frames: NDArray[np.uint8]) -> Tensor:
+    """``frames`` (n, H, W, 3) uint8 RGB as (n, 3, H, W) float32, 0..255, on the current device."""
+    import torch
+
+    with torch.inference_mode(), memory_errors():
+        # a copy: the memory of the frames is used again
+        pixels = torch.from_numpy(np.ascontiguousarray(frames)).to(current().device, copy=True)
+        return pixels.permute(0, 3, 1, 2).to(torch.float32, memory_format=torch.contiguous_format)
+
+
+def view(frames: Tensor | NDArray[np.uint8], **parameters: Any) -> Tensor:
+    """What a network sees of ``frames``; see :func:`gen_eval.networks.views.make`."""
+    import torch
+
+    from gen_eval.networks import views
+
+    with torch.inference_mode(), memory_errors():
+        return views.make(frames, **parameters)
+
+
+def embed(batch: Tensor, *, network: str) -> NDArray[np.float32]:
+    """Outputs (n, D) float32 of an image network for a view (n, 3, h, w).
+
+    Raises:
+        ItemError: see :func:`gen_eval.networks.loading.loaded`.
+        MemoryError: the batch is too large for the device.
+    """
+    import torch
+
+    from gen_eval.networks.loading import loaded
+
+    module = loaded(network)
+    with torch.inference_mode(), memory_errors(), autocast(module):
+        tensor = torch.as_tensor(batch, device=current().device)
+        return numpy_of(module.embed(tensor.to(dtype_of(module))))
+
+
+def embed_text(prompts: Sequence[str], *, network: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Outputs (n, D) float32 of a text network, and how many tokens of each prompt did not fit and were cut (n,)."""
+    import torch
+
+    from gen_eval.networks.loading import loaded
+
+    module = loaded(network)
+    with torch.inference_mode(), memory_errors(), autocast(module):
+        tokens, cut = module.tokenize(prompts)
+        return numpy_of(module.embed_text(tokens.to(current().device))), np.asarray(cut, np.int64)
+
+
+def embed_clip(frames: NDArray[np.uint8], *, network: str, **parameters: Any) -> NDArray[np.float32]:
+    """Output (1, D) float32 of a video network for frames (k, H, W, 3) uint8 RGB; ``parameters`` are the view."""
+    import torch
+
+    from gen_eval.networks.loading import loaded
+
+    module = loaded(network)
+    seen = view(frames, **parameters)
+    with torch.inference_mode(), memory_errors(), autocast(module):
+        return numpy_of(module.embed_clip(seen[None].to(dtype_of(module))))
+
+
+def dtype_of(module: Any) -> Any:
+    """Number format of what ``module`` is fed with: that of its own numbers."""
+    return next(iter(module.parameters())).dtype
+
+
+def autocast(module: Any) -> Any:
+    """The context that ``module`` runs in: mixed precision for networks that keep float32 (``casts_weights`` off)."""
+    import torch
+
+    placement = current()
+    mixed = placement.dtype != "float32" and not getattr(module, "casts_weights", True)
+    kind = placement.device.partition(":")[0]
+    return torch.autocast(kind, dtype=getattr(torch, placement.dtype), enabled=mixed)
+
+
+def numpy_of(tensor: Tensor) -> NDArray[np.float32]:
+    """``tensor`` as float32 in main memory."""
+    return tensor.float().cpu().numpy()
