@@ -12,10 +12,13 @@ A file ``protocols/<track>.yaml`` maps metric -> protocol name -> four sections:
 * ``exceptions``: what the public code raises where a reason is called ``reference_stops``.
 * ``aggregate``: how values of videos become one number.
 
+A benchmark's file (``benchmarks/``) says which scores make up its totals (``totals``).
+
 ``base: NAME`` takes over another protocol of the same metric and lists the changes only.
 """
 
 from gen_eval.protocols.loading import (
+    config_files,
     config_names,
     config_path,
     load_preset,
@@ -24,14 +27,19 @@ from gen_eval.protocols.loading import (
     protocol_names,
 )
 from gen_eval.protocols.model import Preset, Protocol
+from gen_eval.protocols.totals import TotalRule, total_rules, totals_of
 
 __all__ = [
     "Preset",
     "Protocol",
+    "TotalRule",
+    "config_files",
     "config_names",
     "config_path",
     "load_preset",
     "load_protocol",
     "preset_names",
     "protocol_names",
+    "total_rules",
+    "totals_of",
 ]

@@ -45,6 +45,11 @@ def config_path(kind: str, name: str) -> Path:
     )
 
 
+def config_files(kind: str) -> list[Path]:
+    """Every YAML file of one kind of configuration, the ones of ``GEN_EVAL_CONFIGS`` first; the first to say wins."""
+    return [path for root in _config_roots() for path in sorted((root / kind).glob("*.yaml"))]
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -182,3 +187,12 @@ def load_preset(name: str) -> Preset:
 def config_names(kind: str) -> list[str]:
     """The names of one kind of configuration (``benchmarks``, ``generators``, …)."""
     return sorted({path.stem for root in _config_roots() for path in (root / kind).glob("*.yaml")})
+
+
+def read_config(kind: str, name: str) -> dict[str, Any]:
+    """The content of one configuration file.
+
+    Raises:
+        InputError: there is no such file, or it is malformed.
+    """
+    return _read(config_path(kind, name))

@@ -6,11 +6,12 @@ with its position. Formulas and rules stand in docs/statistics.md.
 
 from gen_eval.stats.aggregate import Aggregate, Count, MembersRule, Spread, mean_with_coverage
 from gen_eval.stats.correlation import Correlation, kendall_tau_b, pearson, spearman
-from gen_eval.stats.intervals import Interval, bootstrap_columns, bootstrap_mean
+from gen_eval.stats.intervals import Interval, bootstrap_columns, bootstrap_mean, bootstrap_ratio
 from gen_eval.stats.paired import PairedDifference, paired_difference
 from gen_eval.stats.resampling import resampled_sums
 from gen_eval.stats.summaries import exact_mean, percentile
 from gen_eval.stats.together import Column, aggregates
+from gen_eval.stats.totals import Part, Partial, Total, paired_total, total_of
 
 __all__ = [
     "Aggregate",
@@ -20,16 +21,22 @@ __all__ = [
     "Interval",
     "MembersRule",
     "PairedDifference",
+    "Part",
+    "Partial",
     "Spread",
+    "Total",
     "aggregates",
     "bootstrap_columns",
     "bootstrap_mean",
+    "bootstrap_ratio",
     "exact_mean",
     "kendall_tau_b",
     "mean_with_coverage",
     "paired_difference",
+    "paired_total",
     "pearson",
     "percentile",
     "resampled_sums",
     "spearman",
+    "total_of",
 ]

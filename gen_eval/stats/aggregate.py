@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from gen_eval.stats.intervals import Interval, bootstrap_mean
-from gen_eval.stats.summaries import exact_mean, members_with_value
+from gen_eval.stats.intervals import Interval, bootstrap_mean, bootstrap_ratio
+from gen_eval.stats.summaries import exact_mean, finite_number, members_with_value
 
-MembersRule: TypeAlias = Literal["sample_first", "pooled"]
+MembersRule: TypeAlias = Literal["sample_first", "pooled", "frame_weighted"]
 
 _RULES: dict[MembersRule, str] = {
     "sample_first": "mean over the members of a sample that have a value, then over the samples that have one; "
     "samples without a value are left out and counted in N",
     "pooled": "mean over all members that have a value, each with equal weight; "
     "members and samples without a value are left out and counted in N",
+    "frame_weighted": "sum over all frames of all members that have a value, over the number of these frames; "
+    "members and samples without a value are left out and counted in N",
 }
+
+Weights: TypeAlias = Mapping[str, Mapping[str, float | None]]
+"""Sample -> member -> what it weighs (how many frames its value is the mean of)."""
 
 
 class Count(NamedTuple):
@@ -96,6 +102,7 @@ def mean_with_coverage(
     samples: Mapping[str, Mapping[str, float | None] | Sequence[float | None]],
     *,
     members: MembersRule = "sample_first",
+    weights: Weights | None = None,
     higher_is_better: bool = True,
     unit: str = "ratio",
     resamples: int = 10_000,
@@ -105,14 +112,16 @@ def mean_with_coverage(
     """The mean over a benchmark's samples, n of N, and the mean with gaps as 0.
 
     Values are added exactly and samples are taken in the order of their keys, so that the result is the same to the
-    last bit in whatever order samples and members come. The interval resamples whole samples under both rules:
+    last bit in whatever order samples and members come. The interval resamples whole samples under every rule:
     members of one sample are not independent.
 
     Args:
         samples: every expected sample (also those without any value) with the values of its members, ``None`` for a
             member that was expected and has none. A sample without members counts as one expected member.
-        members: ``sample_first`` or ``pooled``; see the result's ``rule``. What counts as a gap in
-            ``mean_missing_as_zero`` follows it: a sample without a value, or a member without one.
+        members: ``sample_first``, ``pooled`` or ``frame_weighted``; see the result's ``rule``. What counts as a gap in
+            ``mean_missing_as_zero`` follows it: a sample without a value, or a member without one (which then weighs
+            as much as the others do on average).
+        weights: for ``frame_weighted`` the weight of each member that has a value, above 0; not looked at otherwise.
         higher_is_better: whether ``mean_missing_as_zero`` makes sense.
         unit: unit of the values.
         resamples: bootstrap resamples; 0 for no interval.
@@ -120,7 +129,8 @@ def mean_with_coverage(
         level: nominal coverage of the interval.
 
     Raises:
-        ValueError: a value that is not finite (sample and member are named), or an argument outside its range.
+        ValueError: a value that is not finite (sample and member are named), a member with a value and no weight, or
+            an argument outside its range.
         TypeError: a value that is no number.
 
     >>> print(mean_with_coverage({"a": [0.5, 0.7], "b": [0.8], "c": [None]}, resamples=0))
@@ -134,17 +144,17 @@ def mean_with_coverage(
     counts = (len(filled), len(samples))
     if not filled:
         return Aggregate(None, None, None, *counts, total, None, _RULES[members], unit)
-    units = units_of(filled, members)
-    expected = len(samples) if members == "sample_first" else total.N
-    value = exact_mean(units.values)
+    units = units_of(samples, members, weights)
+    value = units.mean
     interval = _interval(units, len(filled), resamples=resamples, seed=seed, level=level)
+    share = Count(len(filled), len(samples)) if members == "sample_first" else total
     return Aggregate(
         value,
         None if interval is None else interval.lower,
         None if interval is None else interval.upper,
         *counts,
         total,
-        exact_mean([*units.values, *[0.0] * (expected - len(units.values))]) if higher_is_better else None,
+        units.with_gaps(share) if higher_is_better else None,
         _RULES[members],
         unit,
         exact_mean([value for own in filled.values() for value in own]),
@@ -154,26 +164,89 @@ def mean_with_coverage(
 
 
 class Units(NamedTuple):
-    """What the mean goes over, and the sample of each where samples hold several."""
+    """What the mean goes over.
+
+    Attributes:
+        values: a number a unit.
+        clusters: the sample of each unit where samples hold several.
+        weights: what each unit weighs, ``None`` when all weigh the same.
+    """
 
     values: list[float]
-    clusters: list[str] | None
+    clusters: list[str] | None = None
+    weights: list[float] | None = None
+
+    @property
+    def mean(self) -> float:
+        """The (weighted) mean."""
+        if self.weights is None:
+            return exact_mean(self.values)
+        above = math.fsum(one * weight for one, weight in zip(self.values, self.weights, strict=True))
+        return min(max(above / math.fsum(self.weights), min(self.values)), max(self.values))
+
+    def with_gaps(self, share: Count) -> float:
+        """The mean with the gaps as 0; ``share`` says how many there are."""
+        if self.weights is None:
+            return exact_mean([*self.values, *[0.0] * (share.N - share.n)])
+        return self.mean * share.n / share.N
+
+    def sums(self) -> tuple[list[float], list[float]]:
+        """Numerator and denominator that each sample brings: the mean is the ratio of their sums."""
+        weights = self.weights or [1.0] * len(self.values)
+        clusters = self.clusters or list(map(str, range(len(self.values))))
+        above: dict[str, list[float]] = {}
+        below: dict[str, list[float]] = {}
+        for value, weight, cluster in zip(self.values, weights, clusters, strict=True):
+            above.setdefault(cluster, []).append(value * weight)
+            below.setdefault(cluster, []).append(weight)
+        return [math.fsum(own) for own in above.values()], [math.fsum(own) for own in below.values()]
 
 
-def units_of(filled: Mapping[str, list[float]], members: MembersRule) -> Units:
-    """What the mean goes over, from the values of each sample that has one (in key order)."""
+def units_of(
+    samples: Mapping[str, Mapping[str, float | None] | Sequence[float | None]],
+    members: MembersRule,
+    weights: Weights | None = None,
+) -> Units:
+    """What the mean goes over, samples in key order; samples without a value bring nothing.
+
+    Raises:
+        ValueError: see :func:`mean_with_coverage`.
+    """
+    values = {key: members_with_value(samples[key], f"samples[{key!r}]") for key in sorted(samples)}
+    filled = {key: own for key, own in values.items() if own}
     if members == "sample_first":
-        return Units([exact_mean(own) for own in filled.values()], None)
-    return Units(
-        [value for own in filled.values() for value in sorted(own)],
-        [key for key, own in filled.items() for _ in own],
+        return Units([exact_mean(own) for own in filled.values()])
+    clusters = [key for key, own in filled.items() for _ in own]
+    if members == "pooled":
+        return Units([value for own in filled.values() for value in sorted(own)], clusters)
+    pairs = [pair for key in filled for pair in sorted(_weighed(key, samples[key], weights or {}))]
+    return Units([value for value, _ in pairs], clusters, [weight for _, weight in pairs])
+
+
+def _weighed(
+    key: str, members: Mapping[str, float | None] | Sequence[float | None], weights: Weights
+) -> Iterator[tuple[float, float]]:
+    pairs = (
+        members.items() if isinstance(members, Mapping) else ((str(place), one) for place, one in enumerate(members))
     )
+    for member, value in pairs:
+        if value is None:
+            continue
+        weight = weights.get(key, {}).get(member)
+        if weight is None or finite_number(weight, f"weights[{key!r}][{member!r}]") <= 0:
+            raise ValueError(
+                f"weights[{key!r}][{member!r}] is {weight}; a member with a value needs a weight above 0: how many "
+                "frames its value is the mean of"
+            )
+        yield float(value), float(weight)
 
 
 def _interval(units: Units, samples: int, *, resamples: int, seed: int, level: float) -> Interval | None:
     """``None`` for a single sample: an interval without width would claim a certainty that one sample cannot give."""
     if samples < 2 or resamples == 0:
         return None
+    if units.weights is not None:
+        return bootstrap_ratio(*units.sums(), resamples=resamples, seed=seed, level=level)
     return bootstrap_mean(units.values, resamples=resamples, seed=seed, level=level, clusters=units.clusters)
 
 

@@ -122,6 +122,79 @@ def bootstrap_columns(
     )
 
 
+def bootstrap_ratio(
+    numerators: ArrayLike,
+    denominators: ArrayLike,
+    *,
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    block: int | None = None,
+) -> Interval:
+    """Percentile bootstrap interval of a ratio of sums, such as a weighted mean.
+
+    A unit brings a numerator and a denominator; a resample draws as many units as there are and divides the sum of
+    their numerators by that of their denominators. With all denominators 1 it is :func:`bootstrap_mean`.
+
+    Args:
+        numerators: n finite numbers, n >= 1.
+        denominators: n numbers above 0.
+        resamples: see :func:`bootstrap_mean`.
+        seed: see :func:`bootstrap_mean`.
+        level: see :func:`bootstrap_mean`.
+        block: see :func:`bootstrap_mean`.
+
+    Raises:
+        ValueError: lengths that differ, a number that is not finite, a denominator that is not above 0, or an argument
+            outside its range.
+
+    >>> bootstrap_ratio([1.0, 3.0], [2.0, 6.0]).lower
+    0.5
+    """
+    (found,) = ratio_intervals([(numerators, denominators)], resamples=resamples, seed=seed, level=level, block=block)
+    return found
+
+
+def ratio_intervals(
+    pairs: Sequence[tuple[ArrayLike, ArrayLike]],
+    *,
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+    block: int | None = None,
+) -> list[Interval]:
+    """Intervals of several ratios with equally many units, all on the same resamples; see :func:`bootstrap_ratio`.
+
+    Raises:
+        ValueError: see :func:`bootstrap_ratio`.
+    """
+    _check_level(level)
+    checked = [_ratio_columns(above, below) for above, below in pairs]
+    columns = np.concatenate(checked, axis=1)
+    sums = resampled_sums(columns, resamples=resamples, seed=seed, block=block)
+    method = f"percentile bootstrap of the ratio of sums, units drawn with replacement, seed {seed}"
+    intervals = []
+    for place, own in enumerate(checked):
+        drawn, ratios = sums[:, 2 * place] / sums[:, 2 * place + 1], own[:, 0] / own[:, 1]
+        intervals.append(percentile_interval(np.clip(drawn, ratios.min(), ratios.max()), level, resamples, method))
+    return intervals
+
+
+def _ratio_columns(numerators: ArrayLike, denominators: ArrayLike) -> Floats:
+    above, below = finite_array(numerators, "numerators"), finite_array(denominators, "denominators")
+    if len(above) != len(below):
+        raise ValueError(f"{len(above)} numerators and {len(below)} denominators; each unit brings one of both")
+    if len(bad := np.flatnonzero(below <= 0)):
+        raise ValueError(f"denominators[{bad[0]}] is {below[bad[0]]}; it must be above 0: leave such a unit out")
+    columns: Floats = np.stack([above, below], axis=1)
+    return columns
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}; it lies strictly between 0 and 1 (95 % is 0.95)")
+
+
 def resampled_means(
     values: Floats,
     present: NDArray[np.bool_] | None = None,
@@ -140,8 +213,7 @@ def resampled_means(
     Raises:
         ValueError: see :func:`bootstrap_mean`.
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; it lies strictly between 0 and 1 (95 % is 0.95)")
+    _check_level(level)
     check_resampling(len(values), resamples, seed)
     filled = np.ones(values.shape, dtype=bool) if present is None else present
     weighted = np.flatnonzero(~filled.all(axis=0)) if clusters is None else np.arange(values.shape[1])

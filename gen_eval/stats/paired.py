@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gen_eval.stats.intervals import Interval, percentile_interval, resampled_means
-from gen_eval.stats.summaries import exact_mean, finite_number
+from gen_eval.stats.summaries import Floats, exact_mean, finite_number
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,6 @@ def paired_difference(
         resamples,
         f"percentile bootstrap of the mean paired difference, {unit} drawn with replacement, seed {seed}",
     )
-    above, below = int(np.count_nonzero(means > 0)), int(np.count_nonzero(means < 0))
-    least = resamples - max(above, below)
     return PairedDifference(
         mean,
         interval.lower,
@@ -108,10 +106,16 @@ def paired_difference(
         only_a,
         only_b,
         neither,
-        above / resamples,
-        min(1.0, 2 * (least + 1) / (resamples + 1)),
+        *chances_of(means),
         interval,
     )
+
+
+def chances_of(means: Floats) -> tuple[float, float]:
+    """Share of resampled differences above 0, and the two-sided p value of "no difference"."""
+    above, below = int(np.count_nonzero(means > 0)), int(np.count_nonzero(means < 0))
+    least = len(means) - max(above, below)
+    return above / len(means), min(1.0, 2 * (least + 1) / (len(means) + 1))
 
 
 def _labels(common: list[str], clusters: Mapping[str, Hashable]) -> list[Hashable]:

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gen_eval.stats.aggregate import Aggregate, MembersRule, mean_with_coverage, units_of
-from gen_eval.stats.intervals import Interval, bootstrap_columns
+from gen_eval.stats.aggregate import Aggregate, MembersRule, Units, Weights, mean_with_coverage, units_of
+from gen_eval.stats.intervals import Interval, bootstrap_columns, ratio_intervals
 
 Values: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """Sample -> member -> value, ``None`` for a gap."""
@@ -32,6 +32,7 @@ class Column:
         higher_is_better: whether the mean with gaps as 0 makes sense.
         unit: of the values.
         interval: whether an interval is wanted.
+        weights: of the members that have a value, for the rule ``frame_weighted``.
     """
 
     values: Values
@@ -39,6 +40,23 @@ class Column:
     higher_is_better: bool
     unit: str
     interval: bool = True
+    weights: Weights | None = None
+
+    def units(self) -> Units:
+        """What the mean goes over.
+
+        Raises:
+            ValueError: see :func:`mean_with_coverage`.
+        """
+        return units_of(self.values, self.rule, self.weights)
+
+    def sums(self) -> dict[str, tuple[float, float]]:
+        """Numerator and denominator that each sample with a value brings: the mean is the ratio of their sums.
+
+        Raises:
+            ValueError: see :func:`mean_with_coverage`.
+        """
+        return dict(zip(_filled(self), zip(*self.units().sums(), strict=True), strict=True))
 
 
 def aggregates(columns: Sequence[Column]) -> list[Aggregate]:
@@ -49,11 +67,16 @@ def aggregates(columns: Sequence[Column]) -> list[Aggregate]:
     """
     means = [
         mean_with_coverage(
-            one.values, members=one.rule, higher_is_better=one.higher_is_better, unit=one.unit, resamples=0
+            one.values,
+            members=one.rule,
+            weights=one.weights,
+            higher_is_better=one.higher_is_better,
+            unit=one.unit,
+            resamples=0,
         )
         for one in columns
     ]
-    for place, interval in _intervals(columns):
+    for place, interval in (*_intervals(columns), *_weighted_intervals(columns)):
         means[place] = replace(means[place], lower=interval.lower, upper=interval.upper, interval=interval)
     return means
 
@@ -62,8 +85,8 @@ def _intervals(columns: Sequence[Column]) -> Iterator[tuple[int, Interval]]:
     alike: dict[tuple[int, tuple[int, ...] | None], list[tuple[int, list[float]]]] = defaultdict(list)
     for place, column in enumerate(columns):
         filled = _filled(column)
-        if column.interval and len(filled) >= 2:
-            values = units_of(filled, column.rule).values
+        if column.interval and column.rule != "frame_weighted" and len(filled) >= 2:
+            values = column.units().values
             sizes = None if column.rule == "sample_first" else tuple(map(len, filled.values()))
             alike[len(values), sizes].append((place, values))
     for (_, sizes), found in alike.items():
@@ -73,6 +96,16 @@ def _intervals(columns: Sequence[Column]) -> Iterator[tuple[int, Interval]]:
         for (place, _), interval in zip(found, intervals, strict=True):
             assert interval is not None  # no column here has gaps
             yield place, interval
+
+
+def _weighted_intervals(columns: Sequence[Column]) -> Iterator[tuple[int, Interval]]:
+    alike: dict[int, list[tuple[int, tuple[list[float], list[float]]]]] = defaultdict(list)
+    for place, column in enumerate(columns):
+        if column.interval and column.rule == "frame_weighted" and len(filled := _filled(column)) >= 2:
+            alike[len(filled)].append((place, column.units().sums()))
+    for found in alike.values():
+        intervals = ratio_intervals([sums for _, sums in found], resamples=RESAMPLES)
+        yield from zip([place for place, _ in found], intervals, strict=True)
 
 
 def _filled(column: Column) -> dict[str, list[float]]:
