@@ -1,0 +1,25 @@
+"""Checkpoints: which there are, where they lie, under which licence, and how they are opened safely.
+
+The catalogue is data (``configs/weights/*.yaml``; a file of the folder ``GEN_EVAL_CONFIGS`` wins id by id). A file of
+checkpoint ``ID`` lies at ``<weights folder>/<ID>/<file>``. Nothing here downloads by itself: ``gen-eval weights fetch``
+does. Importing this package imports no torch.
+"""
+
+from gen_eval.weights.catalogue import Checkpoint, Network, Source, checkpoint, checkpoint_names, manifest
+from gen_eval.weights.located import Located, digest, locate
+from gen_eval.weights.state import absent, check_names, load_state
+
+__all__ = [
+    "Checkpoint",
+    "Located",
+    "Network",
+    "Source",
+    "absent",
+    "check_names",
+    "checkpoint",
+    "checkpoint_names",
+    "digest",
+    "load_state",
+    "locate",
+    "manifest",
+]

@@ -1,0 +1,132 @@
+"""From a checkpoint's name to its tensors, and whether they are those that a network needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gen_eval.records import ItemError, MissingPart, Reason
+from gen_eval.registry import require
+from gen_eval.weights.catalogue import Checkpoint, checkpoint
+from gen_eval.weights.containers import ContainerError, kept, read_safetensors, read_tensors
+from gen_eval.weights.located import Located, locate
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_SHOWN = 5
+
+
+def load_state(name: str) -> dict[str, Tensor]:
+    """The tensors of checkpoint ``name`` on the CPU, under the names that the file gives them.
+
+    The digest is checked before the file is opened, and pinned on first use. The prefix ``module.`` is removed, the
+    container's key taken, tensors of half precision come as float32. Names are not compared with anything yet
+    (:func:`check_names`). Tensors may be mapped from the file: copy them before changing it.
+
+    Raises:
+        InputError: there is no such checkpoint.
+        ItemError: ``missing_weights`` when its file (or torch) is absent; ``bad_weights`` when the digest differs or
+            the file cannot be read. The message names the command to use.
+    """
+    entry = checkpoint(name)
+    found = locate(name)
+    if found is None:
+        raise absent(entry)
+    try:
+        require("torch")
+    except MissingPart as error:
+        raise ItemError(Reason.MISSING_WEIGHTS, f"{entry.title} needs torch: {error}", {"checkpoint": name}) from None
+    found.check()
+    try:
+        tensors = _read(found)
+    except ContainerError as error:
+        raise ItemError(Reason.BAD_WEIGHTS, _unreadable(found, error), {"checkpoint": name}) from None
+    return {key: tensor.float() if _is_half(tensor) else tensor for key, tensor in tensors.items()}
+
+
+def absent(entry: Checkpoint) -> ItemError:
+    """The problem that a checkpoint is not on this machine, with the command that fetches it."""
+    if not entry.sources:
+        return ItemError(
+            Reason.MISSING_WEIGHTS,
+            f"no file is known for {entry.name} ({entry.title}). {entry.note or ''}".rstrip(),
+            {"checkpoint": entry.name},
+        )
+    terms = f" --accept-licence (licence: {entry.terms})" if entry.restricted else ""
+    return ItemError(
+        Reason.MISSING_WEIGHTS,
+        f"{entry.title} is not on this machine; `gen-eval weights fetch {entry.name}`{terms}",
+        {"checkpoint": entry.name},
+    )
+
+
+def _read(found: Located) -> dict[str, Tensor]:
+    if found.record is not None:  # what the converter wrote: the key was taken, all networks of the file are there
+        return kept(read_safetensors(found.path), found.source.keep)
+    if found.source.container != "dreamsim_archive":
+        return read_tensors(found.path, found.source)
+    from gen_eval.weights.dreamsim_archive import read_archive
+
+    if len(found.source.needs) != 1:
+        raise ContainerError("needs one other checkpoint for its DINO tower (`needs: [dino_vitb16]` in the catalogue)")
+    return read_archive(found.path, load_state(found.source.needs[0]))
+
+
+def _is_half(tensor: Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.element_size() == 2
+
+
+def _unreadable(found: Located, error: ContainerError) -> str:
+    message = f"{found.key} {error}" if not str(error).startswith("the ") else f"{found.key}: {error}"
+    if error.convertible:
+        return f"{message}; convert it: `gen-eval weights convert {found.checkpoint.name} --to safetensors`"
+    return f"{message}; remove it and fetch it again (`gen-eval weights fetch {found.checkpoint.name}`)"
+
+
+def differences(actual: Mapping[str, Sequence[int]], expected: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
+    """Where two lists of names and shapes differ: ``missing``, ``unexpected`` and ``shape``, only what there is."""
+    found = {
+        "missing": [name for name in expected if name not in actual],
+        "unexpected": [name for name in actual if name not in expected],
+        "shape": [
+            f"{name} {list(actual[name])}, expected {list(shape)}"
+            for name, shape in expected.items()
+            if name in actual and tuple(actual[name]) != tuple(shape)
+        ],
+    }
+    return {kind: names for kind, names in found.items() if names}
+
+
+def check_names(name: str, state: Mapping[str, Any], expected: Mapping[str, Sequence[int]]) -> None:
+    """Compare the tensors of checkpoint ``name`` with the names and shapes that a network has, both ways.
+
+    Args:
+        name: the checkpoint, for the message.
+        state: name -> tensor (anything with a ``shape``).
+        expected: name -> shape.
+
+    Raises:
+        ItemError: they differ (``bad_weights``); the message counts what is missing, unexpected or of another shape
+            and lists the first of each.
+    """
+    found = differences({key: tuple(tensor.shape) for key, tensor in state.items()}, expected)
+    if not found:
+        return
+    raise ItemError(
+        Reason.BAD_WEIGHTS,
+        f"the checkpoint {name} is not the one that its network needs: {spoken(found)}; "
+        f"remove the file and fetch it again, or correct its catalogue entry",
+        {"checkpoint": name, **{kind: len(names) for kind, names in found.items()}},
+    )
+
+
+def spoken(found: Mapping[str, Sequence[str]]) -> str:
+    """What :func:`differences` found, counts first and a few names of each."""
+    words = {"missing": "missing", "unexpected": "unexpected", "shape": "of another shape"}
+    return "; ".join(f"{len(names)} {words[kind]} ({_few(names)})" for kind, names in found.items())
+
+
+def _few(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:_SHOWN]) + (", …" if len(listed) > _SHOWN else "")
