@@ -20,8 +20,8 @@ from gen_eval.networks.running import embed, embed_clip, embed_text, to_device, 
 VIEW_KEYS = ("resize", "side", "filter", "antialias", "rounding", "crop", "normalise")
 """Names of a measure section that say what a network sees; see :func:`gen_eval.networks.views.make`."""
 
-FLOAT_FRAMES = Feature("float_frames", to_device)
-"""Frames (n, 3, H, W) float32 0..255 on the device."""
+PLANES = Feature("planes", to_device)
+"""Frames (n, 3, H, W) uint8 on the device."""
 
 
 def view_parameters(measure: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def view_parameters(measure: Mapping[str, Any], **changes: Any) -> dict[str, Any
 
 def view_feature(measure: Mapping[str, Any]) -> Feature:
     """What the network of ``measure`` sees of frames."""
-    return Feature("view", view, parameters_of(view_parameters(measure)), FLOAT_FRAMES)
+    return Feature("view", view, parameters_of(view_parameters(measure)), PLANES)
 
 
 def embedding_feature(measure: Mapping[str, Any]) -> Feature:
@@ -51,7 +51,7 @@ def text_feature(measure: Mapping[str, Any]) -> Feature:
 
 
 __all__ = [
-    "FLOAT_FRAMES",
+    "PLANES",
     "VIEW_KEYS",
     "Placement",
     "current",

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 
 def to_device(frames: NDArray[np.uint8]) -> Tensor:
-    """``frames`` (n, H, W, 3) uint8 RGB as (n, 3, H, W) float32, 0..255, on the current device."""
+    """``frames`` (n, H, W, 3) uint8 RGB as (n, 3, H, W) uint8 on the current device, a copy.
+
+    They become floats only inside of a view, part by part: as floats they would be four times as large.
+    """
     import torch
 
+    from gen_eval.networks.views import planes_of
+
     with torch.inference_mode(), memory_errors():
-        # a copy: the memory of the frames is used again
-        pixels = torch.from_numpy(np.ascontiguousarray(frames)).to(current().device, copy=True)
-        return pixels.permute(0, 3, 1, 2).to(torch.float32, memory_format=torch.contiguous_format)
+        return planes_of(frames).to(current().device)
 
 
 def view(frames: Tensor | NDArray[np.uint8], **parameters: Any) -> Tensor:

@@ -1,0 +1,122 @@
+"""Resizing of frames exactly as torch's ``interpolate`` does it, for less: a part of the result, straight from bytes.
+
+Every filter of torch is separable, so a resize is two matrix products, one along the columns of the picture and one
+along its rows. The matrices are what ``interpolate`` itself makes of a unit matrix: nothing about a filter is written
+down twice. They are narrow bands, cut here into small dense blocks, and only the rows of a block that is asked for are
+ever turned into floats. On the CPU that costs a half (bilinear) to a third (antialiased bicubic, cropped) of
+``interpolate`` on float frames, and differs from it by float rounding (below 1e-4 on 0..255).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+_BLOCK = 16  # outputs of a block: small blocks waste little of their band, large ones need fewer calls
+_PROBE = 256  # columns of the unit matrix at a time: bounds the memory of wide pictures
+
+
+class Window(NamedTuple):
+    """The part of a resized picture that is wanted, in pixels."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+
+class _Block(NamedTuple):
+    """Outputs ``start..stop`` are ``weights`` (stop - start, high - low) times inputs ``low..high``."""
+
+    start: int
+    stop: int
+    low: int
+    high: int
+    weights: Tensor
+
+
+def resample(planes: Tensor, size: tuple[int, int], window: Window, *, kind: str, antialias: bool) -> Tensor:
+    """The ``window`` of ``planes`` resized to ``size``.
+
+    Args:
+        planes: (n, c, H, W) uint8 or float32.
+        size: height and width of the whole resized picture.
+        window: part of it to compute.
+        kind: ``bilinear`` or ``bicubic``, as ``torch.nn.functional.interpolate`` means them.
+        antialias: likewise.
+
+    Returns:
+        (n, c, window.height, window.width) float32; bicubic may leave the input's range.
+    """
+    top, left, height, width = window
+    if planes.shape[2:] == size:
+        return cut(planes, window)
+    if planes.device.type != "cpu":
+        whole = functional.interpolate(planes.float(), size, mode=kind, align_corners=False, antialias=antialias)
+        return cut(whole, window)
+    rows = _blocks(planes.shape[2], size[0], top, height, kind, antialias)
+    columns = _blocks(planes.shape[3], size[1], left, width, kind, antialias)
+    found = _along_rows(_along_columns(planes.flatten(0, 1), rows, columns), columns)
+    return found.view(*planes.shape[:2], height, width)
+
+
+def cut(planes: Tensor, window: Window) -> Tensor:
+    """The ``window`` of ``planes`` (n, c, H, W) as float32, always a copy."""
+    top, left, height, width = window
+    part = planes[:, :, top : top + height, left : left + width]
+    return part.to(torch.float32, memory_format=torch.contiguous_format, copy=True)
+
+
+def _along_columns(planes: Tensor, rows: tuple[_Block, ...], columns: tuple[_Block, ...]) -> Tensor:
+    """(m, H, W) -> (m, outputs, the inputs that ``columns`` reads) float32."""
+    low, high = _reach(columns)
+    result = torch.empty((len(planes), rows[-1].stop, high - low))
+    for block in rows:
+        part = planes[:, block.low : block.high, low:high].float()
+        torch.bmm(block.weights.expand(len(planes), -1, -1), part, out=result[:, block.start : block.stop])
+    return result
+
+
+def _along_rows(planes: Tensor, columns: tuple[_Block, ...]) -> Tensor:
+    """(m, H, the inputs that ``columns`` reads) -> (m, H, outputs)."""
+    low, _high = _reach(columns)
+    lines = planes.flatten(0, 1)
+    result = torch.empty((len(lines), columns[-1].stop))
+    for block in columns:
+        part = lines[:, block.low - low : block.high - low]
+        torch.mm(part, block.weights.t(), out=result[:, block.start : block.stop])
+    return result.view(*planes.shape[:2], -1)
+
+
+def _reach(blocks: tuple[_Block, ...]) -> tuple[int, int]:
+    return min(block.low for block in blocks), max(block.high for block in blocks)
+
+
+@lru_cache(maxsize=256)
+def _blocks(inputs: int, outputs: int, first: int, count: int, kind: str, antialias: bool) -> tuple[_Block, ...]:
+    """The matrix that resizes ``inputs`` values to ``outputs``, rows ``first`` to ``first + count``, as blocks."""
+    matrix = _matrix(inputs, outputs, kind, antialias)[first : first + count]
+    blocks = []
+    for start in range(0, count, _BLOCK):
+        weights = matrix[start : start + _BLOCK]
+        used = weights.any(dim=0).nonzero()
+        low, high = int(used.min()), int(used.max()) + 1
+        blocks.append(_Block(start, start + len(weights), low, high, weights[:, low:high].clone()))
+    return tuple(blocks)
+
+
+def _matrix(inputs: int, outputs: int, kind: str, antialias: bool) -> Tensor:
+    parts = []
+    for low in range(0, inputs, _PROBE):
+        unit = torch.zeros(1, 1, inputs, min(_PROBE, inputs - low))
+        unit[0, 0, low:].fill_diagonal_(1)
+        parts.append(
+            functional.interpolate(unit, (outputs, unit.shape[3]), mode=kind, align_corners=False, antialias=antialias)[
+                0, 0
+            ]
+        )
+    return torch.cat(parts, dim=1)
