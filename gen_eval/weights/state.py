@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gen_eval.records import ItemError, MissingPart, Reason
 from gen_eval.registry import require
 from gen_eval.weights.catalogue import Checkpoint, checkpoint
-from gen_eval.weights.containers import ContainerError, kept, read_safetensors, read_tensors
+from gen_eval.weights.containers import ContainerError, kept, plain_names, read_safetensors, read_tensors
 from gen_eval.weights.located import Located, locate
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def absent(entry: Checkpoint) -> ItemError:
 
 def _read(found: Located) -> dict[str, Tensor]:
     if found.record is not None:  # what the converter wrote: the key was taken, all networks of the file are there
-        return kept(read_safetensors(found.path), found.source.keep)
+        return kept(plain_names(read_safetensors(found.path)), found.source.keep)
     if found.source.container != "dreamsim_archive":
         return read_tensors(found.path, found.source)
     from gen_eval.weights.dreamsim_archive import read_archive
