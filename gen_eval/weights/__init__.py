@@ -5,14 +5,13 @@ checkpoint ``ID`` lies at ``<weights folder>/<ID>/<file>``. Nothing here downloa
 does. Importing this package imports no torch.
 """
 
-from gen_eval.weights.catalogue import Checkpoint, Network, Source, checkpoint, checkpoint_names, manifest
+from gen_eval.weights.catalogue import Checkpoint, Source, checkpoint, checkpoint_names, manifest
 from gen_eval.weights.located import Located, digest, locate
 from gen_eval.weights.state import absent, check_names, load_state
 
 __all__ = [
     "Checkpoint",
     "Located",
-    "Network",
     "Source",
     "absent",
     "check_names",

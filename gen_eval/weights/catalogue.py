@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from gen_eval.protocols import config_files
 from gen_eval.records.errors import InputError
@@ -33,6 +33,12 @@ def _relative(value: Any) -> Any:
 def _spoken_truth(value: Any) -> Any:
     """YAML reads the words yes and no as truth values."""
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+
+
+def _with_kind(network: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(network.get("kind"), str):
+        raise ValueError("must name the kind of network, such as {kind: dino, width: 768, …}")
+    return network
 
 
 FileName = Annotated[str, BeforeValidator(_relative)]
@@ -97,19 +103,6 @@ class Source(_Entry):
         return digest.startswith(self.sha256_prefix) if self.sha256_prefix else None
 
 
-class Network(BaseModel):
-    """What the tensors are for: ``kind`` names the builder, the rest are its arguments."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="allow")
-
-    kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Keyword arguments of the builder."""
-        return dict(self.model_extra or {})
-
-
 class Checkpoint(_Entry):
     """One entry of the catalogue.
 
@@ -122,7 +115,7 @@ class Checkpoint(_Entry):
         manifest: name of the list of tensor names and shapes, ``None`` when there is none.
         licence: as published.
         commercial: our reading for the user's benefit; the licence text rules.
-        network: what is built for it, ``None`` when nothing is built here.
+        network: what is built for it (``kind``, the rest are the builder's arguments), ``None`` when nothing is here.
         note: what else one should know.
     """
 
@@ -134,7 +127,7 @@ class Checkpoint(_Entry):
     manifest: str | None
     licence: str
     commercial: Annotated[Commercial, BeforeValidator(_spoken_truth)]
-    network: Network | None
+    network: Annotated[dict[str, Any], AfterValidator(_with_kind)] | None
     note: str | None = None
 
     @property

@@ -49,7 +49,15 @@ Progress = Callable[[int, int], None]
 
 
 class FetchError(GenEvalError):
-    """A download that did not succeed; the text says why and what to do."""
+    """A download that did not succeed; the text says why and what to do.
+
+    Attributes:
+        elsewhere: whether another source may serve (not when the disk is full or the file is another one).
+    """
+
+    def __init__(self, message: str, elsewhere: bool = True) -> None:
+        super().__init__(message)
+        self.elsewhere = elsewhere
 
 
 class _Transient(Exception):  # noqa: N818 - never leaves this module
@@ -159,7 +167,8 @@ def _room(wanted: Download) -> Iterator[None]:
         more = f"about {max(0, needed - here)} more bytes are needed" if needed else "more room is needed"
         raise FetchError(
             f"no room for {wanted.path.name} ({error.strerror}): {here} bytes are kept, {more} in "
-            f"{wanted.path.parent}; make room, the same command goes on from there"
+            f"{wanted.path.parent}; make room, the same command goes on from there",
+            elsewhere=False,
         ) from None
 
 
@@ -181,7 +190,8 @@ def _once(client: httpx.Client, wanted: Download, progress: Progress) -> str:
         _forget(wanted)
         raise FetchError(
             f"{wanted.url} has SHA-256 {digest}, expected {wanted.wanted}; the download was thrown away. The file was "
-            f"changed where it is published, or on its way"
+            f"changed where it is published, or on its way",
+            elsewhere=False,
         )
     wanted.part.replace(wanted.path)
     wanted.note.unlink(missing_ok=True)

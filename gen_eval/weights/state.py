@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gen_eval.records import ItemError, MissingPart, Reason
 from gen_eval.registry import require
-from gen_eval.weights.catalogue import Checkpoint, checkpoint
+from gen_eval.weights.catalogue import checkpoint
 from gen_eval.weights.containers import ContainerError, kept, plain_names, read_safetensors, read_tensors
 from gen_eval.weights.located import Located, locate
 
@@ -22,7 +22,8 @@ def load_state(name: str) -> dict[str, Tensor]:
 
     The digest is checked before the file is opened, and pinned on first use. The prefix ``module.`` is removed, the
     container's key taken, tensors of half precision come as float32. Names are not compared with anything yet
-    (:func:`check_names`). Tensors may be mapped from the file: copy them before changing it.
+    (:func:`check_names`). Tensors may be mapped from the file, which is never
+    written in place (a new one takes its name).
 
     Raises:
         InputError: there is no such checkpoint.
@@ -32,7 +33,7 @@ def load_state(name: str) -> dict[str, Tensor]:
     entry = checkpoint(name)
     found = locate(name)
     if found is None:
-        raise absent(entry)
+        raise absent(name)
     try:
         require("torch")
     except MissingPart as error:
@@ -45,18 +46,19 @@ def load_state(name: str) -> dict[str, Tensor]:
     return {key: tensor.float() if _is_half(tensor) else tensor for key, tensor in tensors.items()}
 
 
-def absent(entry: Checkpoint) -> ItemError:
+def absent(name: str) -> ItemError:
     """The problem that a checkpoint is not on this machine, with the command that fetches it."""
+    entry = checkpoint(name)
     if not entry.sources:
         return ItemError(
             Reason.MISSING_WEIGHTS,
             f"no file is known for {entry.name} ({entry.title}). {entry.note or ''}".rstrip(),
             {"checkpoint": entry.name},
         )
-    terms = f" --accept-licence (licence: {entry.terms})" if entry.restricted else ""
+    terms = f" --accept-licence` (licence: {entry.terms})" if entry.restricted else "`"
     return ItemError(
         Reason.MISSING_WEIGHTS,
-        f"{entry.title} is not on this machine; `gen-eval weights fetch {entry.name}`{terms}",
+        f"{entry.title} is not on this machine; `gen-eval weights fetch {entry.name}{terms}",
         {"checkpoint": entry.name},
     )
 
