@@ -23,7 +23,9 @@ Videos = Annotated[
 Data = Annotated[Path | None, typer.Option(help="Benchmark folder: PAI-Bench layout, or a folder of reference videos.")]
 Samples = Annotated[Path | None, typer.Option(help="Samples as JSON lines, in place of --data.")]
 Media = Annotated[Path | None, typer.Option(help="Folder that media paths of --samples are relative to.")]
-Workers = Annotated[int, typer.Option(min=0, help="Processes; 0 takes one for each core.")]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Processes; 0 takes one for each core, and a single one with networks.")
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")]
 
 

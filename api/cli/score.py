@@ -36,7 +36,14 @@ Shard = Annotated[str | None, typer.Option(help="Only every N-th sample, as i/N;
 DryRun = Annotated[bool, typer.Option(help="Say what would be done, how long it may take and what would be skipped.")]
 Update = Annotated[bool, typer.Option(help="Take over unchanged rows of another run in --out.")]
 Layout = Annotated[str | None, typer.Option(help="Take --data as pai-g, pai-c, references or samples-file.")]
-Chunk = Annotated[int | None, typer.Option(min=1, help="Frames of each video that are held at a time.")]
+Chunk = Annotated[
+    int | None, typer.Option(min=1, help="Frames of each video that are held, and given to a network, at a time.")
+]
+Device = Annotated[
+    str | None, typer.Option(help="Where networks run: auto, cpu, cuda or cuda:N; default: GEN_EVAL_DEVICE, else auto.")
+]
+Dtype = Annotated[str, typer.Option(help="Number format of networks: float32, bfloat16 or float16.")]
+Compile = Annotated[bool, typer.Option("--compile", help="Compile networks first (torch.compile).")]
 
 
 @app.command()
@@ -57,13 +64,16 @@ def quality(
     limit: options.Limit = None,
     workers: options.Workers = 0,
     chunk: Chunk = None,
+    device: Device = None,
+    dtype: Dtype = "float32",
+    compile: Compile = False,
     shard: Shard = None,
     store: options.Store = None,
     update: Update = False,
     dry_run: DryRun = False,
     json: options.Json = False,
 ) -> int:
-    """PAI-Bench-G quality; no reference video is needed."""
+    """PAI-Bench-G quality; no reference video is needed. `gen-eval weights fetch` brings the networks."""
     return _score("quality", locals())
 
 
@@ -149,6 +159,9 @@ def _request(track: Literal["quality", "control"], given: dict[str, Any]) -> Sco
         domains=options.names(given["domains"]),
         limit=given["limit"],
         chunk=given["chunk"] or settings().chunk,
+        device=given.get("device") or settings().device,
+        dtype=given.get("dtype", "float32"),
+        compile=given.get("compile", False),
     )
 
 

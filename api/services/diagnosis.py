@@ -11,8 +11,8 @@ from typing import Any
 
 import gen_eval
 from api.services.preparation import environment
-from api.services.scoring import Execution
 from gen_eval.registry import EXTRA_OF, load, names
+from gen_eval.settings import settings
 
 
 def diagnose() -> dict[str, Any]:
@@ -26,7 +26,7 @@ def diagnose() -> dict[str, Any]:
     return {
         "versions": {"gen-eval": gen_eval.__version__, **environment()},
         "cores": os.cpu_count(),
-        "workers": Execution().processes,
+        "workers": settings().workers or os.cpu_count() or 1,
         "extras": _extras(),
         "checks": checks,
         "healthy": all(check["ok"] for check in checks),

@@ -5,20 +5,22 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from api.services.preparation import Prepared, ScoreRequest
 from api.services.scoring import Execution, plan_only
+from gen_eval import weights
 from gen_eval.execution.local import limit_threads
-from gen_eval.features.metric import Metric
+from gen_eval.features.plan import Measurement
 from gen_eval.features.planner import score_group
 from gen_eval.media import probe
+from gen_eval.networks.loading import loaded
 from gen_eval.protocols import Preset
 from gen_eval.records import Generation, Group, ItemError, Reason
 from gen_eval.records.files import is_file
-from gen_eval.settings import settings
 
 _TRIAL_FRAMES = 4
 _PROBED = 20
@@ -75,7 +77,7 @@ def forecast(request: ScoreRequest, out: Path, execution: Execution | None = Non
     """
     how = execution or Execution()
     prepared, todo, mine = plan_only(request, out, how)
-    seconds, basis = _estimate(prepared, todo, how.processes)
+    seconds, basis = _estimate(prepared, todo, how)
     return Forecast(
         samples=len(mine),
         settled=len(mine) - len(todo),
@@ -84,7 +86,7 @@ def forecast(request: ScoreRequest, out: Path, execution: Execution | None = Non
         unknown=tuple(prepared.manifest["unknown_videos"]),
         not_asked=tuple(prepared.manifest["not_asked_videos"]),
         rejected=tuple(prepared.manifest["rejected"]),
-        workers=how.processes,
+        workers=how.processes(prepared.plan),
         seconds=seconds,
         basis=basis,
     )
@@ -92,35 +94,37 @@ def forecast(request: ScoreRequest, out: Path, execution: Execution | None = Non
 
 def _metrics(prepared: Prepared, todo: list[Group]) -> list[MetricForecast]:
     protocols: dict[str, list[str]] = {}
-    metrics: dict[str, Metric] = {}
+    measurements: dict[str, Measurement] = {}
     for measurement in prepared.plan.measurements:
-        metrics[measurement.metric.name] = measurement.metric
+        measurements.setdefault(measurement.metric.name, measurement)
         protocols.setdefault(measurement.metric.name, []).extend(one.name for one in measurement.protocols)
     lines = []
-    for name, metric in sorted(metrics.items()):
-        found = [_obstacle(metric, group, member) for group in todo for member in group.members]
+    for name, measurement in sorted(measurements.items()):
+        found = [_obstacle(measurement, group, member) for group in todo for member in group.members]
         without = Counter(str(reason) for reason in found if reason is not None)
         lines.append(MetricForecast(name, tuple(protocols[name]), found.count(None), dict(sorted(without.items()))))
     return lines
 
 
-def _obstacle(metric: Metric, group: Group, member: Generation) -> Reason | None:
-    """Why ``metric`` will have no value for ``member``, as far as the file names tell."""
-    sample = group.sample
+def _obstacle(measurement: Measurement, group: Group, member: Generation) -> Reason | None:
+    """Why its metric will have no value for ``member``, as far as the file names tell."""
+    metric, sample = measurement.metric, group.sample
     other = {"frames": sample.reference, "depth": sample.depth, "masks": sample.masks}[metric.signal]
     own = {"frames": member.path, "depth": member.depth, "masks": member.masks}[metric.signal]
     if member.problem is not None:
         return member.problem
     if metric.inputs == "pair" and (other is None or not is_file(other)):
         return Reason.MISSING_GROUND_TRUTH
-    if own is None:
+    if own is None or any(weights.locate(name) is None for name in measurement.networks):
         return Reason.MISSING_WEIGHTS
+    if metric.uses_prompt and not sample.prompt:
+        return Reason.MISSING_PROMPT
     if metric.uses_condition_image and (sample.condition_image is None or not is_file(sample.condition_image)):
         return Reason.MISSING_CONDITION_IMAGE
     return None
 
 
-def _estimate(prepared: Prepared, todo: list[Group], workers: int) -> tuple[float | None, str]:
+def _estimate(prepared: Prepared, todo: list[Group], how: Execution) -> tuple[float | None, str]:
     """Seconds, from the first frames of one group and the length of a few videos."""
     present = [group for group in todo if any(member.path is not None for member in group.members)]
     lengths = [_length(member, prepared.plan.preset) for group in present[:_PROBED] for member in group.members[:1]]
@@ -130,16 +134,19 @@ def _estimate(prepared: Prepared, todo: list[Group], workers: int) -> tuple[floa
     members = sum(len(group.members) for group in present)
     for group in present[:_PROBED]:
         trial = replace(group, members=tuple(one for one in group.members if one.path is not None)[:1])
-        if (per_frame := _seconds_per_frame(prepared, trial)) is not None:
+        if (per_frame := _seconds_per_frame(prepared, trial, how.threads(prepared.plan))) is not None:
             mean = sum(known) / len(known)
-            seconds = per_frame * mean * members / min(workers, max(1, len(present)))
+            seconds = per_frame * mean * members / min(how.processes(prepared.plan), max(1, len(present)))
             return seconds, f"{_TRIAL_FRAMES} frames of one video measured, {mean:.0f} frames a video"
     return None, ""
 
 
-def _seconds_per_frame(prepared: Prepared, group: Group) -> float | None:
-    limit_threads(settings().threads)
+def _seconds_per_frame(prepared: Prepared, group: Group, threads: int) -> float | None:
+    limit_threads(threads)
     plan = replace(prepared.plan, preset=Preset("trial", _TRIAL_FRAMES))
+    for name in plan.networks:
+        with suppress(ItemError):
+            loaded(name)  # networks are loaded once for all videos: that time belongs to none of them
     started = time.monotonic()
     outcome = score_group(group, plan)
     worked = any(one.result.value is not None for one in outcome.outcomes)

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import gen_eval
+from api.services.network_facts import network_section, used_by
 from gen_eval.data import Benchmark, load_benchmark, match_videos
 from gen_eval.data.naming import is_unicode
 from gen_eval.features.metric import Metric
 from gen_eval.features.plan import Measurement, Plan, companions
 from gen_eval.features.planner import SET_MEMBER
 from gen_eval.media import sha256_file
-from gen_eval.protocols import Protocol, load_preset, load_protocol, protocol_names
+from gen_eval.networks import placement_of
+from gen_eval.protocols import Protocol, load_preset, load_protocol, protocol_names, totals_of
 from gen_eval.records import Generation, Group, InputError, digest_of
 from gen_eval.records.run import MANIFEST_FORMAT
 from gen_eval.registry import load, names
@@ -46,7 +48,10 @@ class ScoreRequest:
         seeds: members that every sample is expected to have.
         domains: only samples of these.
         limit: only the first samples.
-        chunk: frames of each member that are held at a time.
+        chunk: frames of each member that are held at a time, and that a network is given at a time.
+        device: where networks run: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        dtype: number format of networks: ``float32``, ``bfloat16`` or ``float16``.
+        compile: whether networks go through ``torch.compile``.
     """
 
     track: Track
@@ -63,6 +68,9 @@ class ScoreRequest:
     domains: tuple[str, ...] | None = None
     limit: int | None = None
     chunk: int = 8
+    device: str = "auto"
+    dtype: str = "float32"
+    compile: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,8 @@ class Prepared:
             used["reference"] = [entry.get(name) for name in ("reference", "depth", "masks")]
         else:
             used["prompt"] = entry["prompt"]
+        if (networks := used_by(measurement, self.manifest["networks"])) is not None:
+            used["networks"] = networks
         if metric.uses_condition_image:
             used["condition_image"] = entry.get("condition_image")
         return digest_of(used)
@@ -165,10 +175,12 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
         "model": model,
         "layout": benchmark.layout,
         "metrics": _metric_entries(plan),
+        "totals": {name: rule.to_json() for name, rule in totals_of(_metric_names(plan)).items()},
         "protocol": asked_name(request.protocol),
         "preset": {"name": plan.preset.name, "limit": plan.preset.limit},
         "chunk": plan.chunk,
         "environment": environment(),
+        "networks": network_section(plan),
         "seeds": None if request.seeds is None else sorted(request.seeds),
         "domains": None if request.domains is None else sorted(request.domains),
         "limit": request.limit,
@@ -208,7 +220,10 @@ def make_plan(request: ScoreRequest) -> Plan:
         if metric.track != request.track:
             raise InputError(f"{metric.name} belongs to `gen-eval score {metric.track}`, not to {request.track}")
     with_protocols = [(metric, _protocols_of(metric, request.protocol)) for metric in chosen]
-    return Plan.of(with_protocols, load_preset(request.preset or _PRESET_OF[request.track]), request.chunk)
+    plan = Plan.of(with_protocols, load_preset(request.preset or _PRESET_OF[request.track]), request.chunk)
+    if not plan.networks:  # looking for a device takes seconds: it imports torch
+        return plan
+    return replace(plan, placement=placement_of(request.device, request.dtype, compile=request.compile))
 
 
 def _protocols_of(metric: Metric, name: str) -> list[Protocol]:
@@ -247,6 +262,10 @@ def environment() -> dict[str, str]:
     return {"libavcodec": libavcodec, **{package: version(package) for package in _PACKAGES}}
 
 
+def _metric_names(plan: Plan) -> list[str]:
+    return sorted({measurement.metric.name for measurement in plan.measurements})
+
+
 def _metric_entries(plan: Plan) -> dict[str, Any]:
     entries: dict[str, Any] = {}
     for measurement in plan.measurements:
@@ -255,6 +274,9 @@ def _metric_entries(plan: Plan) -> dict[str, Any]:
         entry["protocols"].update({protocol.name: protocol.digest for protocol in measurement.protocols})
         rules = {protocol.name: protocol.aggregate.get("members", "sample_first") for protocol in measurement.protocols}
         entry["members"].update(rules)
+        for protocol in measurement.protocols:
+            if beside := protocol.aggregate.get("beside"):
+                entry.setdefault("beside", {})[protocol.name] = list(beside)
     return entries
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from api.services.network_facts import weights_digest
 from api.services.preparation import Prepared
 from gen_eval.execution import Lost
 from gen_eval.features.planner import GroupOutcome, Outcome
@@ -90,6 +91,7 @@ def _score(prepared: Prepared, key: Any, measurement: Any, protocol: Any, result
         detail=result.detail,
         version=measurement.metric.version,
         parameters=protocol.digest,
+        weights=weights_digest(measurement, prepared.manifest["networks"]),
         inputs=prepared.inputs_digest(key, measurement, protocol),
         **fields,
     )

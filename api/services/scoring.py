@@ -15,6 +15,7 @@ from pathlib import Path
 from api.services.preparation import Key, Prepared, Progress, ScoreRequest, prepare, silent
 from api.services.recording import record, record_lost
 from gen_eval.execution import Lost, parse_shard, run_groups, shard_of
+from gen_eval.features.plan import Plan
 from gen_eval.features.planner import GroupOutcome, score_group
 from gen_eval.records import Group, InputError, Score, canonical_json
 from gen_eval.records.run import RunFolder
@@ -26,7 +27,7 @@ class Execution:
     """How the work is done; nothing here moves a score.
 
     Attributes:
-        workers: processes; 0 takes one for each core.
+        workers: processes; 0 takes what suits the plan.
         shard: (i, N) when only every N-th group is to be done here.
         store: database URL for the rows instead of the run folder.
         update: take over rows whose inputs did not change from another run in the same folder.
@@ -37,10 +38,16 @@ class Execution:
     store: str | None = None
     update: bool = False
 
-    @property
-    def processes(self) -> int:
-        """The number of processes."""
-        return self.workers or settings().workers or os.cpu_count() or 1
+    def processes(self, plan: Plan) -> int:
+        """The number of processes: as asked, else one for each core, but a single one when networks are used.
+
+        Each process holds all networks of the run (about 5 GB for the quality track), so more are for the user to ask.
+        """
+        return self.workers or settings().workers or (1 if plan.networks else os.cpu_count() or 1)
+
+    def threads(self, plan: Plan) -> int:
+        """Threads that each process may use for arithmetic: as set, else the cores divided among the processes."""
+        return settings().threads or max(1, (os.cpu_count() or 1) // self.processes(plan))
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,14 @@ def score(
         run.mark_shard(how.shard)
         mine = shard_of(prepared.groups, how.shard)
         todo = pending(run, prepared, mine)
-        run.log("start", host=platform.node(), workers=how.processes, groups=len(mine), pending=len(todo))
+        run.log(
+            "start",
+            host=platform.node(),
+            workers=how.processes(prepared.plan),
+            threads=how.threads(prepared.plan),
+            groups=len(mine),
+            pending=len(todo),
+        )
         _work(run, prepared, todo, how, progress, on_rows)
         run.log("end")
         return Worked(run.id, scored=len(todo), kept=len(mine) - len(todo))
@@ -105,8 +119,8 @@ def _work(
     results = run_groups(
         todo,
         partial(score_group, plan=prepared.plan),
-        workers=how.processes,
-        threads=settings().threads,
+        workers=how.processes(prepared.plan),
+        threads=how.threads(prepared.plan),
         attempts=settings().attempts,
         again=_again,
     )
