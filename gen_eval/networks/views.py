@@ -103,7 +103,7 @@ def make(
     else:
         planes = planes_of(frames) if isinstance(frames, np.ndarray) else frames
         seen = _with_torch(planes, size, window, filter, antialias=antialias, rounded=rounding == "uint8")
-    return _normalised(seen, normalise)
+    return _normalised_bytes(seen, normalise)
 
 
 def _check(**values: Any) -> None:
@@ -184,7 +184,13 @@ def _with_pillow(frames: NDArray[np.uint8], size: tuple[int, int], window: Windo
     return planes_of(seen).float()
 
 
-def _normalised(seen: Tensor, name: str) -> Tensor:
-    """``seen`` / 255, less the mean, over the deviation of each channel; in place."""
+def normalised(pictures: Tensor, name: str) -> Tensor:
+    """``pictures`` (n, 3, h, w), 0..1, less each channel's mean and over its deviation (``imagenet``, ``clip``)."""
+    mean, deviation = (torch.tensor(values, device=pictures.device).view(3, 1, 1) for values in _STATISTICS[name])
+    return ((pictures - mean) / deviation).to(pictures.dtype)
+
+
+def _normalised_bytes(seen: Tensor, name: str) -> Tensor:
+    """The same of ``seen``, 0..255 float32; in place."""
     mean, deviation = (torch.tensor(values, device=seen.device).view(3, 1, 1) for values in _STATISTICS[name])
     return seen.mul_(1 / (_WHITE * deviation)).sub_(mean / deviation)

@@ -1,0 +1,107 @@
+"""DINO ViT-B/16: an embedding of a picture of any shape. The network is timm's, the rule for positions DINO's.
+
+Source: Emerging Properties in Self-Supervised Vision Transformers (Caron et al. 2021), public code of DINO.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import torch
+from timm.models.vision_transformer import VisionTransformer
+from torch import Tensor, nn
+from torch.nn import functional
+
+from gen_eval.networks.attention import class_token, with_class_token
+
+_PICTURE = 224  # the size that positions were learned for
+_NUDGE = 0.1  # DINO adds it to the number of patches of a side; it enters where the grid is sampled
+
+
+class ViT(VisionTransformer):
+    """timm's vision transformer with positions for any shape, asked for its class token only.
+
+    Names and shapes of its tensors are those of DINO's published checkpoint.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        depth: int,
+        heads: int,
+        patch: int,
+        *,
+        eps: float = 1e-6,
+        activation: type[nn.Module] = nn.GELU,
+    ) -> None:
+        """Args: ``eps`` of its normalisations and ``activation`` of its MLPs are DINO's by default."""
+        super().__init__(
+            img_size=_PICTURE,
+            patch_size=patch,
+            num_classes=0,
+            embed_dim=width,
+            depth=depth,
+            num_heads=heads,
+            norm_layer=partial(nn.LayerNorm, eps=eps),
+            act_layer=activation,
+            weight_init="skip",
+        )
+
+    def embed(self, batch: Tensor) -> Tensor:
+        """The class token after the last normalisation, (n, width).
+
+        Args:
+            batch: (n, 3, H, W) normalised pictures, a side at least one patch. Pixels at the right and at the bottom
+                that fill no patch are not seen.
+        """
+        embedded: Tensor = self.norm(self.class_token(batch))
+        return embedded
+
+    def class_token(self, batch: Tensor) -> Tensor:
+        """The class token after the last block, before its normalisation; see :meth:`embed`."""
+        assert self.cls_token is not None
+        tokens = with_class_token(self.patch_embed.proj(batch), self.cls_token[0, 0])
+        tokens = self.pos_drop(tokens + self.positions(batch.shape[2], batch.shape[3]))
+        blocks: list[Any] = list(self.blocks)
+        for block in blocks[:-1]:
+            tokens = block(tokens)
+        last = blocks[-1]
+        return class_token(
+            tokens,
+            norms=(last.norm1, last.norm2),
+            projection=(last.attn.qkv.weight, last.attn.qkv.bias),
+            heads=last.attn.num_heads,
+            output=last.attn.proj,
+            mlp=last.mlp,
+        )
+
+    def positions(self, height: int, width: int) -> Tensor:
+        """Position terms (1, 1 + patches, width of a token) of a picture of ``height`` x ``width`` pixels.
+
+        DINO keeps the learned grid only for square pictures with as many patches; any other is resized by a factor
+        of ``(patches + 0.1) / side``, not to a size.
+        """
+        side_h, side_w = self.patch_embed.grid_size
+        patch_h, patch_w = self.patch_embed.patch_size
+        rows, columns = height // patch_h, width // patch_w
+        learned = self.pos_embed
+        assert learned is not None
+        if rows * columns == side_h * side_w and height == width:
+            return learned
+        grid = learned[:, 1:].reshape(1, side_h, side_w, -1).permute(0, 3, 1, 2)
+        factors = ((rows + _NUDGE) / side_h, (columns + _NUDGE) / side_w)
+        resized = functional.interpolate(grid.float(), scale_factor=factors, mode="bicubic")
+        return torch.cat([learned[:, :1], resized.flatten(2).transpose(1, 2).to(learned.dtype)], dim=1)
+
+
+def build(width: int = 768, depth: int = 12, heads: int = 12, patch: int = 16) -> ViT:
+    """DINO's vision transformer; the values of its parameters are not set.
+
+    Args:
+        width: size of a token and of the embedding.
+        depth: transformer blocks.
+        heads: attention heads.
+        patch: side of a patch in pixels.
+    """
+    return ViT(width, depth, heads, patch)

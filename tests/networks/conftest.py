@@ -1,0 +1,68 @@
+"""Small networks and clips of the goldens."""
+
+import json
+
+import numpy as np
+import pytest
+
+SUBJECT = {"resize": "shorter", "side": 224, "filter": "bilinear", "antialias": False, "normalise": "imagenet"}
+CLIP = {"resize": "shorter", "side": 224, "filter": "bicubic", "antialias": False, "crop": 224, "normalise": "clip"}
+I2V_SUBJECT = SUBJECT | {"side": 256, "filter": "bicubic", "antialias": True, "crop": 224}
+I2V_BACKGROUND = {"resize": "square", "side": 224, "filter": "bicubic", "antialias": True}
+
+
+@pytest.fixture(scope="session")
+def view_rules():
+    """The views of the protocol by what they are for."""
+    return {"subject": SUBJECT, "clip": CLIP, "i2v_subject": I2V_SUBJECT, "i2v_background": I2V_BACKGROUND}
+
+
+@pytest.fixture(scope="session")
+def quality_goldens(request):
+    return request.config.rootpath / "tests" / "goldens" / "quality"
+
+
+@pytest.fixture(scope="session")
+def golden_clip(quality_goldens):
+    """`golden_clip(name)`: frames (T, H, W, 3) and condition image (1, H, W, 3)."""
+
+    def read(name):
+        with np.load(quality_goldens / "clips" / f"{name}.npz") as arrays:
+            return arrays["frames"], arrays["condition"][None]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def golden_features(quality_goldens):
+    with np.load(quality_goldens / "features.npz") as arrays:
+        return dict(arrays)
+
+
+@pytest.fixture(scope="session")
+def full_size(quality_goldens):
+    with np.load(quality_goldens / "full_size.npz") as arrays:
+        assert set(json.loads((quality_goldens / "full_size.json").read_text())["keys"]) == set(arrays)
+        return dict(arrays)
+
+
+@pytest.fixture
+def no_gradients():
+    import torch
+
+    with torch.inference_mode():
+        yield
+
+
+@pytest.fixture(scope="session")
+def unset():
+    """`unset(build, **sizes)`: a network without the time that drawing its first numbers would take."""
+
+    def make(build, **sizes):
+        import torch
+
+        with torch.device("meta"):
+            network = build(**sizes)
+        return network.to_empty(device="cpu")
+
+    return make
