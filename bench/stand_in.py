@@ -1,0 +1,101 @@
+"""Stand-in weights: numbers drawn from names and shapes, so that two implementations of a network agree on them.
+
+What networks make of them means nothing, but order and speed are those of the real ones. They are written as a weights
+folder with a catalogue of its own, so that everything goes the way that users take.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from gen_eval import weights
+
+if TYPE_CHECKING:
+    from torch import nn
+
+SCALE: Mapping[str, Mapping[str, float]] = {
+    "amt": {"decoder1.convblock.2.*": 0.1, "comb_block.2.*": 0.1},  # keeps the pictures within 0..1
+    "dino": {"pos_embed": 100},  # makes positions matter
+    "viclip": {"vision_encoder.temporal_positional_embedding": 30},
+    "musiq": {"*position_emb": 100},
+    "dreamsim": {"*.pos_embed": 100},
+    "raft": {"update_block.flow_head.conv2.*": 0.05},
+}
+"""Kind of network -> pattern of names -> factor."""
+
+SMALL: Mapping[str, Mapping[str, Any]] = {
+    "dino_vitb16": {"kind": "dino", "width": 96, "depth": 3, "heads": 4, "patch": 16},
+    "clip_vitb32_visual": {"kind": "clip", "patch": 32, "width": 128, "layers": 3, "heads": 2, "output": 64},
+    "clip_vitl14_visual": {"kind": "clip", "patch": 14, "width": 96, "layers": 3, "heads": 3, "output": 768},
+    "musiq_spaq": {"kind": "musiq", "hidden": 96, "mlp": 128, "heads": 3, "layers": 3},
+    "viclip": {
+        "kind": "viclip", "vision_width": 96, "vision_layers": 3, "vision_heads": 4, "vision_patch": 14,
+        "text_width": 64, "text_layers": 2, "text_heads": 4, "output": 48, "frames": 8, "context": 32,
+    },
+    "dreamsim_ensemble": {"kind": "dreamsim", "width": 96, "depth": 12, "heads": 4, "output": 48},
+}  # fmt: skip
+"""Checkpoint -> the same code with other constructor values; checkpoints that are not named stay as published."""
+
+
+def seeded_array(name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """A tensor's stand-in value, float32."""
+    draw = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
+    if name.endswith("running_var"):
+        return np.asarray(1 + 0.1 * np.abs(draw), np.float32)
+    if name.endswith("running_mean"):
+        return np.asarray(0.1 * draw, np.float32)
+    if len(shape) >= 2:  # activations stay near unit scale
+        return np.asarray(draw / np.sqrt(int(np.prod(shape[1:]))), np.float32)
+    if name.endswith("weight"):  # of a normalisation layer
+        return np.asarray(1 + 0.1 * draw, np.float32)
+    return np.asarray(0.02 * draw, dtype=np.float32)
+
+
+def numbers(module: nn.Module, kind: str) -> dict[str, NDArray[np.float32]]:
+    """Stand-in values for every tensor of ``module``, which may lie on the meta device."""
+    found = {}
+    for name, tensor in module.state_dict().items():
+        if tensor.is_floating_point():
+            factors = [factor for pattern, factor in SCALE.get(kind, {}).items() if fnmatch(name, pattern)]
+            found[name] = (seeded_array(name, tuple(tensor.shape)) * np.prod(factors)).astype(np.float32)
+        else:
+            found[name] = np.zeros(tuple(tensor.shape), np.int64)
+    return found
+
+
+def write(folder: Path, checkpoints: list[str], *, small: bool) -> dict[str, str]:
+    """Write stand-ins for ``checkpoints``, and the catalogue that names them.
+
+    Returns:
+        The environment variables with which gen-eval finds them.
+    """
+    from safetensors.numpy import save_file
+
+    from gen_eval.networks.loading import build
+
+    catalogue: dict[str, Any] = {}
+    for name in checkpoints:
+        published = weights.checkpoint(name)
+        network = dict(SMALL.get(name, {}) if small else {}) or dict(published.network or {})
+        home = folder / "weights" / name
+        home.mkdir(parents=True, exist_ok=True)
+        save_file(numbers(build(network, name=name), str(network["kind"])), home / "stand-in.safetensors")
+        catalogue[name] = {
+            **published.model_dump(exclude={"name", "note"}),
+            "title": f"{published.title}, stand-in numbers",
+            "sources": [{"file": "stand-in.safetensors", "container": "safetensors"}],
+            "manifest": None,
+            "network": network,
+        }
+    configs = folder / "configs" / "weights"
+    configs.mkdir(parents=True, exist_ok=True)
+    (configs / "stand-in.yaml").write_text(yaml.safe_dump(catalogue), encoding="utf-8")
+    return {"GEN_EVAL_CONFIGS": str(folder / "configs"), "GEN_EVAL_WEIGHTS": str(folder / "weights")}
