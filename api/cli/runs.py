@@ -64,7 +64,7 @@ def compare(
 
 def _gate(found: Comparison) -> int:
     if found.worse:
-        worse = [f"{one.metric} ({one.protocol})" for other in found.others for one in other.metrics if one.worse]
+        worse = ["{} ({})".format(*one.cells()) for other in found.others for one in other.lines if one.worse]
         note(f"worse than {found.label}: {', '.join(dict.fromkeys(worse))}")
         return EXIT_FAILED_ITEMS
     if not found.decidable:

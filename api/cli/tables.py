@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from api.services.wording import NO_VALUE, counted, interval, number
+from api.services.wording import NO_VALUE, counted, ends, interval, number
 from gen_eval.records import Status
 
 if TYPE_CHECKING:
@@ -44,11 +44,36 @@ def print_summary(to: Console, results: RunResults) -> None:
                 ", ".join(f"{count} {reason}" for reason, count in one.reasons.items()) or NO_VALUE,
             )
     to.print(table)
+    _print_totals(to, results)
     _print_caveats(to, results.aggregate)
 
 
+def _print_totals(to: Console, results: RunResults) -> None:
+    """One line a total and protocol: the mean of its parts, or what is missing of it."""
+    if not results.totals:
+        return
+    table = Table(title="totals", title_justify="left")
+    for column in ("total", "protocol"):
+        table.add_column(column)
+    for column in ("value", "95 % interval", "parts", "mean of those there"):
+        table.add_column(column, justify="right")
+    table.add_column("without")
+    for name, protocols in results.totals.items():
+        for protocol, total in protocols.items():
+            table.add_row(
+                name,
+                protocol,
+                number(total.value, total.unit),
+                ends(total.lower, total.upper, total.unit),
+                f"{total.n} of {total.N}",
+                NO_VALUE if total.partial is None else number(total.partial.value, total.unit),
+                ", ".join(total.missing) or NO_VALUE,
+            )
+    to.print(table)
+
+
 def _print_caveats(to: Console, metrics: Iterable[str]) -> None:
-    from api.services.results import facts_of
+    from api.services.facts import facts_of
 
     for metric in metrics:
         if caveat := facts_of(metric).caveat:
@@ -161,12 +186,12 @@ def print_comparison(to: Console, found: Comparison, other: Against) -> None:
     table = Table()
     for column in ("metric", "protocol", found.label, other.label, "difference", "95 % interval", "n", "p", "verdict"):
         table.add_column(Text(column))
-    for row in other.metrics:
+    for row in other.lines:
         table.add_row(*map(Text, row.cells()))
-    if other.metrics:
+    if other.lines:
         to.print(table)
-    for metric in other.metrics:
-        for line in metric.remarks():
+    for compared in other.lines:
+        for line in compared.remarks():
             to.print(f"  {line}", markup=False, soft_wrap=True)
     for left in other.not_compared:
         to.print(f"  not compared: {left.metric} ({left.protocol}): {left.why}", markup=False, soft_wrap=True)

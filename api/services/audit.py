@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import control_metrics
+from api.services.facts import facts_of
 from api.services.preparation import Progress, silent
-from api.services.results import facts_of
 from gen_eval.quality import temporal_flickering
 from gen_eval.records import MetricResult
 from gen_eval.scenes import KINDS, SceneClip, render

@@ -7,22 +7,31 @@ Scores that were made by different rules are listed and not compared.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from api.services import wording
-from api.services.differences import Difference, differences, differing_samples
-from api.services.results import RunResults, facts_of
+from api.services.differences import Difference, differences
+from api.services.facts import facts_of
+from api.services.pairing import (
+    SampleValues,
+    Verdict,
+    not_comparable,
+    other_inputs,
+    pairs_of,
+    sample_values,
+    verdict_of,
+)
+from api.services.results import RunResults
+from api.services.systems import systems_of
+from api.services.total_differences import TotalDifference, total_differences
 from gen_eval.records import InputError
-from gen_eval.stats import Aggregate, PairedDifference, exact_mean, paired_difference
+from gen_eval.stats import Aggregate, PairedDifference, paired_difference
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Verdict = Literal["better", "worse", "no clear difference", "not ranked", "no common value"]
 
 
 @dataclass(frozen=True)
@@ -135,6 +144,7 @@ class Against:
         differences: what differs besides the numbers.
         metrics: what could be compared.
         not_compared: what could not, and why.
+        totals: of the system that the run belongs to (with its first run when it has several).
     """
 
     model: str
@@ -143,11 +153,17 @@ class Against:
     differences: tuple[Difference, ...]
     metrics: tuple[MetricDifference, ...]
     not_compared: tuple[NotCompared, ...]
+    totals: tuple[TotalDifference, ...] = ()
 
     @property
     def worse(self) -> bool:
-        """Whether any metric is clearly worse than in the first run."""
-        return any(one.worse for one in self.metrics)
+        """Whether any metric or total is clearly worse than in the first run."""
+        return any(one.worse for one in self.lines)
+
+    @property
+    def lines(self) -> tuple[MetricDifference | TotalDifference, ...]:
+        """Everything that goes into the table: metrics, then totals."""
+        return (*self.metrics, *self.totals)
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -157,6 +173,7 @@ class Against:
             "differences": [one.to_json() for one in self.differences],
             "metrics": [one.to_json() for one in self.metrics],
             "not_compared": [one.to_json() for one in self.not_compared],
+            "totals": [one.to_json() for one in self.totals],
             "worse": self.worse,
         }
 
@@ -173,7 +190,7 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """Whether any metric of any other run is clearly worse than in the first."""
+        """Whether any metric or total of any other run is clearly worse than in the first."""
         return any(one.worse for one in self.others)
 
     @property
@@ -216,6 +233,10 @@ class Comparison:
             for one in other.metrics:
                 yield f"  {one.metric} ({one.protocol}): {one}"
                 yield from (f"    {remark}" for remark in one.remarks())
+            for total in other.totals:
+                name, own, *_, verdict = total.cells()
+                yield f"  {name} ({own}): {verdict}: {total.cells()[4]}"
+                yield from (f"    {remark}" for remark in total.remarks())
             for left in other.not_compared:
                 yield f"  {left.metric} ({left.protocol}): not compared, {left.why}"
 
@@ -228,7 +249,7 @@ class Comparison:
             yield from (f"<li>{escape(one.text)}</li>" for one in other.differences)
             heads = ("metric", "protocol", self.label, other.label, "difference", "95 % interval", "n", "p", "verdict")
             yield f"</ul><table><tr>{''.join(f'<th>{escape(head)}</th>' for head in heads)}</tr>"
-            for one in other.metrics:
+            for one in other.lines:
                 yield f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in one.cells())}</tr>"
             yield "</table>"
             yield from (
@@ -250,67 +271,43 @@ def compare(first: RunResults, *others: RunResults, protocol: str | None = None)
     """
     if not others:
         raise InputError("one run is nothing to compare; name the baseline first and then the runs to compare with it")
-    if protocol is not None and not any(_pairs(run, protocol) for run in (first, *others)):
-        known = sorted({name for run in (first, *others) for _, name in _pairs(run, None)})
+    if protocol is not None and not any(pairs_of(run, protocol) for run in (first, *others)):
+        known = sorted({name for run in (first, *others) for _, name in pairs_of(run, None)})
         raise InputError(f"no run has scores under the protocol {protocol!r}; there are {', '.join(known) or 'none'}")
-    values = _sample_values(first)
+    values = sample_values(first)
     models = [run.model for run in (first, *others)]
     labels = [run.model if models.count(run.model) == 1 else f"{run.model} ({run.run[:8]})" for run in (first, *others)]
     found = tuple(
         _against(first, values, other, label, protocol) for other, label in zip(others, labels[1:], strict=True)
     )
-    return Comparison(first.model, labels[0], first.run, protocol, found)
-
-
-SampleValues = dict[tuple[str, str], dict[str, float | None]]
-"""(metric, protocol) -> sample -> mean over its members."""
+    return Comparison(first.model, labels[0], first.run, protocol, _with_totals(found, (first, *others), protocol))
 
 
 def _against(first: RunResults, values: SampleValues, other: RunResults, label: str, protocol: str | None) -> Against:
-    own = _sample_values(other)
-    changed = {
-        name: differing_samples(first, other, name)
-        for name in sorted({name for metric, _ in _pairs(other, None) for name in facts_of(metric).reads})
-    }
+    own = sample_values(other)
     compared, left = [], []
-    for pair in sorted(_pairs(first, protocol) & _pairs(other, protocol)):
+    for pair in sorted(pairs_of(first, protocol) & pairs_of(other, protocol)):
         why = not_comparable(first, other, *pair)
         if why:
             left.append(NotCompared(*pair, why))
         else:
-            skipped = sorted({sample for name in facts_of(pair[0]).reads for sample in changed.get(name, ())})
+            skipped = other_inputs(first, other, pair[0])
             compared.append(_metric(first, other, pair, values[pair], own[pair], skipped))
     return Against(other.model, label, other.run, differences(first, other), tuple(compared), tuple(left))
 
 
-def _pairs(run: RunResults, protocol: str | None) -> set[tuple[str, str]]:
-    return {
-        (metric, name)
-        for metric, entry in run.manifest["metrics"].items()
-        for name in entry["protocols"]
-        if protocol in {None, name}
-    }
+def _with_totals(found: Sequence[Against], runs: Sequence[RunResults], protocol: str | None) -> tuple[Against, ...]:
+    """``found``, one each of ``runs`` but the first, with the differences of totals.
 
-
-def not_comparable(first: RunResults, other: RunResults, metric: str, protocol: str) -> str:
-    """Why the scores of a metric under a protocol were made by different rules; empty when they were not."""
-    entries = [run.manifest["metrics"][metric] for run in (first, other)]
-    versions = [entry["version"] for entry in entries]
-    if versions[0] != versions[1]:
-        return f"the versions of the metric differ ({versions[0]} and {versions[1]})"
-    digests = [entry["protocols"][protocol] for entry in entries]
-    if digests[0] != digests[1]:
-        return f"the parameters differ ({digests[0][:12]} and {digests[1][:12]})"
-    weights = [_weights(run, metric, protocol) for run in (first, other)]
-    if weights[0] != weights[1] and all(weights):
-        return f"the weights differ ({' and '.join(', '.join(names) for names in weights)})"
-    return ""
-
-
-def _weights(run: RunResults, metric: str, protocol: str) -> list[str]:
-    """Weights that gave values; empty when there are no values."""
-    rows = (row for row in run.rows if row.metric == metric and row.protocol == protocol and row.value is not None)
-    return sorted({"none" if row.weights is None else row.weights[:12] for row in rows})
+    Totals belong to systems, which may have several runs: they stand with the first run of each.
+    """
+    systems = systems_of(runs)
+    home = next(system for system in systems if runs[0] in system.runs)
+    leading = {id(system.runs[0]): system for system in systems if system is not home}
+    return tuple(
+        replace(one, totals=total_differences(home, leading[id(run)], protocol)) if id(run) in leading else one
+        for one, run in zip(found, runs[1:], strict=True)
+    )
 
 
 def _metric(
@@ -334,24 +331,5 @@ def _metric(
         other.aggregate[metric][protocol].main,
         paired,
         tuple(sorted(left_out)),
-        "not ranked" if facts.caveat and paired.n else _verdict(paired, facts.higher_is_better),
+        "not ranked" if facts.caveat and paired.n else verdict_of(paired, facts.higher_is_better),
     )
-
-
-def _verdict(paired: PairedDifference, higher_is_better: bool) -> Verdict:
-    if not paired.n:
-        return "no common value"
-    if paired.lower is None or paired.upper is None or paired.lower <= 0 <= paired.upper:
-        return "no clear difference"
-    return "better" if (paired.lower > 0) == higher_is_better else "worse"
-
-
-def _sample_values(run: RunResults) -> SampleValues:
-    members: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in run.rows:
-        if row.value is not None:
-            members[row.metric, row.protocol][row.sample].append(row.value)
-    return {
-        pair: {sample: exact_mean(own) if (own := members[pair].get(sample)) else None for sample in run.domains}
-        for pair in _pairs(run, None)
-    }

@@ -5,73 +5,23 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from gen_eval.protocols import load_protocol
+from api.services.aggregation import Part, Source, Table, Totals, asked_of, tables_of, totals_over
+from api.services.facts import facts_of
 from gen_eval.records import InputError, Score, Status
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS, EXIT_PART_ABSENT
 from gen_eval.records.run import RunFolder
-from gen_eval.stats import Aggregate, Column, MembersRule, aggregates
+from gen_eval.stats import Aggregate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from gen_eval.features.metric import Metric
-
 Key = tuple[str, str, str, str, str]
 """Model, sample, member, metric, protocol."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What results and reports need to know about a metric.
-
-    Attributes:
-        inputs: ``single``, ``pair`` or ``set``; ``None`` when the metric is not installed.
-        reads: files of a sample that a value depends on, as the manifest names them.
-        caveat: why its values must not rank systems alone.
-    """
-
-    unit: str
-    higher_is_better: bool
-    bounds: tuple[float | None, float | None]
-    source: str
-    inputs: str | None = None
-    reads: tuple[str, ...] = ()
-    caveat: str = ""
-
-
-@dataclass(frozen=True)
-class MetricAggregate:
-    """A metric under one protocol over a set of samples.
-
-    Attributes:
-        main: mean of the metric's value.
-        values: means of its further numbers (without intervals).
-        reasons: how often each reason stands in place of a value.
-        flags: how often each flag was set.
-    """
-
-    main: Aggregate
-    values: Mapping[str, Aggregate] = field(default_factory=dict)
-    reasons: Mapping[str, int] = field(default_factory=dict)
-    flags: Mapping[str, int] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """As interchange JSON."""
-        document = self.main.to_json()
-        document["values"] = {name: part.to_json() for name, part in self.values.items()}
-        document["reasons"] = dict(self.reasons)
-        document["flags"] = dict(self.flags)
-        return document
-
-
-Table = dict[str, dict[str, MetricAggregate]]
-"""Metric -> protocol -> aggregate."""
 
 
 class RunResults:
@@ -104,6 +54,11 @@ class RunResults:
         """Label of the model that was scored."""
         return str(self.manifest["model"])
 
+    @property
+    def imported(self) -> bool:
+        """Whether its scores were read from another program's result file: what made them is then not known."""
+        return self.manifest.get("imported") is not None
+
     @cached_property
     def domains(self) -> dict[str, str | None]:
         """Domain of each sample."""
@@ -112,13 +67,34 @@ class RunResults:
     @cached_property
     def aggregate(self) -> Table:
         """Metric -> protocol -> mean over all samples."""
-        (table,) = _tables(self.manifest, [_Part(self.rows, list(self.domains))])
+        (table,) = tables_of(self.manifest, [self.source().part])
         return table
 
     @cached_property
     def groups(self) -> dict[str, Table]:
         """Domain -> metric -> protocol -> mean; samples without a domain are in none."""
-        parts: dict[str, _Part] = defaultdict(lambda: _Part([], []))
+        return dict(zip(self._parts, tables_of(self.manifest, list(self._parts.values())), strict=True))
+
+    @cached_property
+    def totals(self) -> Totals:
+        """Total (``quality``, ``overall``) -> protocol -> mean of its parts, over all samples."""
+        return totals_over([self.source()])
+
+    @cached_property
+    def group_totals(self) -> dict[str, Totals]:
+        """Domain -> total -> protocol -> mean of its parts; samples without a domain are in none."""
+        return {domain: totals_over([self.source(domain)]) for domain in self._parts}
+
+    def source(self, domain: str | None = None) -> Source:
+        """What means and totals of this run are made from: all its rows, or those of a domain."""
+        if domain is None:
+            return Source(self.manifest, Part(self.rows, list(self.domains)))
+        return Source(self.manifest, self._parts.get(domain, Part([], [])))
+
+    @cached_property
+    def _parts(self) -> dict[str, Part]:
+        """Rows and samples of each domain, by name."""
+        parts: dict[str, Part] = defaultdict(lambda: Part([], []))
         for sample, domain in self.domains.items():
             if domain is not None:
                 parts[domain].samples.append(sample)
@@ -126,8 +102,7 @@ class RunResults:
             domain = self.domains.get(row.sample)
             if domain is not None:
                 parts[domain].rows.append(row)
-        names = sorted(parts)
-        return dict(zip(names, _tables(self.manifest, [parts[name] for name in names]), strict=True))
+        return {name: parts[name] for name in sorted(parts)}
 
     @cached_property
     def absent(self) -> list[Key]:
@@ -141,7 +116,7 @@ class RunResults:
         together = {metric for metric in self.manifest["metrics"] if self._of_sets(metric, SET_MEMBER)}
         for sample in self.manifest["samples"]:
             members = [member["id"] for member in sample["members"]]
-            for metric, protocol in _asked(self.manifest):
+            for metric, protocol in asked_of(self.manifest):
                 for member in [SET_MEMBER] if metric in together else members:
                     yield self.model, sample["id"], member, metric, protocol
 
@@ -171,6 +146,8 @@ class RunResults:
             "model": self.model,
             "aggregate": _table_json(self.aggregate),
             "groups": {domain: _table_json(table) for domain, table in self.groups.items()},
+            "totals": _table_json(self.totals),
+            "group_totals": {domain: _table_json(totals) for domain, totals in self.group_totals.items()},
             "unknown_videos": self.manifest["unknown_videos"],
             "not_asked_videos": self.manifest["not_asked_videos"],
             "rejected": self.manifest["rejected"],
@@ -213,6 +190,8 @@ class RunResults:
         lines = [f"run {self.run[:12]} of {self.model}: {len(self.rows)} rows"]
         for metric, protocols in self.aggregate.items():
             lines += [f"  {metric} ({protocol}): {one.main}" for protocol, one in protocols.items()]
+        for name, totals in self.totals.items():
+            lines += [f"  {name} ({protocol}): {total}" for protocol, total in totals.items()]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -236,10 +215,8 @@ class RunResults:
         return axes
 
 
-def _table_json(table: Table) -> dict[str, Any]:
-    return {
-        metric: {protocol: one.to_json() for protocol, one in protocols.items()} for metric, protocols in table.items()
-    }
+def _table_json(table: Table | Totals) -> dict[str, Any]:
+    return {name: {protocol: one.to_json() for protocol, one in protocols.items()} for name, protocols in table.items()}
 
 
 def _short(one: Aggregate) -> dict[str, Any]:
@@ -252,7 +229,7 @@ def _of_run(run: RunFolder) -> Iterator[Score]:
     Raises:
         InputError: one belongs to a sample, metric or protocol that the manifest does not name.
     """
-    samples, asked = {entry["id"] for entry in run.manifest["samples"]}, set(_asked(run.manifest))
+    samples, asked = {entry["id"] for entry in run.manifest["samples"]}, set(asked_of(run.manifest))
     for row in run.rows():
         if row.sample not in samples or (row.metric, row.protocol) not in asked:
             raise InputError(
@@ -280,120 +257,3 @@ def open_run(path: Path, store: str | None) -> RunFolder:
         f"the rows of {path} (run {run.id[:12]}) are {where}; if they are in a database, name it with --store, and if "
         "manifest.json or scores.sqlite was changed, take the old one back or score again"
     )
-
-
-@lru_cache(maxsize=256)
-def facts_of(metric: str) -> Facts:
-    """Unit, direction and range of ``metric``; cautious ones for a metric that is not installed any more."""
-    from gen_eval.features.metric import Metric
-    from gen_eval.registry import load
-
-    try:
-        found = load("gen_eval.metrics", metric)
-    except InputError:
-        found = None
-    if not isinstance(found, Metric):
-        return Facts("unknown", True, (None, None), "not installed here", None, _SAMPLE_FILES)
-    return Facts(
-        found.unit, found.higher_is_better, found.bounds, found.source, found.inputs, _reads(found), found.caveat
-    )
-
-
-_SAMPLE_FILES = ("reference", "depth", "masks", "condition_image")
-
-
-def _reads(metric: Metric) -> tuple[str, ...]:
-    if metric.inputs == "pair":
-        return ({"frames": "reference"}.get(metric.signal, metric.signal),)
-    return ("condition_image",) if metric.uses_condition_image else ()
-
-
-class _Part(NamedTuple):
-    """Rows and expected samples of one table."""
-
-    rows: list[Score]
-    samples: list[str]
-
-
-def _asked(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """All pairs of metric and protocol, sorted."""
-    return sorted(
-        (metric, protocol) for metric, entry in manifest["metrics"].items() for protocol in entry["protocols"]
-    )
-
-
-def _tables(manifest: Mapping[str, Any], parts: list[_Part]) -> list[Table]:
-    """The table of each part; all means are taken together, so that columns share their resamples."""
-    asked = _asked(manifest)
-    drafts = [
-        _Draft.of(metric, _rule(manifest, metric, protocol), rows, part)
-        for part in parts
-        for (metric, protocol), rows in _split(part, asked)
-    ]
-    means = iter(aggregates([column for draft in drafts for column in draft.columns.values()]))
-    finished = iter([draft.finished(means) for draft in drafts])
-    tables: list[Table] = []
-    for _ in parts:
-        table: Table = {}
-        for metric, protocol in asked:
-            table.setdefault(metric, {})[protocol] = next(finished)
-        tables.append(table)
-    return tables
-
-
-def _split(part: _Part, asked: list[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], list[Score]]]:
-    rows: dict[tuple[str, str], list[Score]] = {pair: [] for pair in asked}
-    for row in part.rows:
-        rows[row.metric, row.protocol].append(row)
-    yield from rows.items()
-
-
-_MAIN = ""
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """A metric under one protocol, its means still to be taken.
-
-    Attributes:
-        columns: the main value under the empty name, further numbers under theirs.
-    """
-
-    columns: dict[str, Column]
-    rows: list[Score]
-
-    @classmethod
-    def of(cls, metric: str, rule: MembersRule, rows: list[Score], part: _Part) -> _Draft:
-        facts = facts_of(metric)
-        names = sorted({name for row in rows for name in row.values})
-        values: dict[str, dict[str, dict[str, float | None]]] = {
-            name: {sample: {} for sample in part.samples} for name in (_MAIN, *names)
-        }
-        for row in rows:
-            values[_MAIN][row.sample][row.member] = row.value
-            for name in names:
-                values[name][row.sample][row.member] = row.values.get(name)
-        columns = {
-            name: Column(own, rule, facts.higher_is_better, facts.unit, interval=name == _MAIN)
-            for name, own in values.items()
-        }
-        return cls(columns, rows)
-
-    def finished(self, means: Iterator[Aggregate]) -> MetricAggregate:
-        """With its means, which come in the order of the columns."""
-        found = {name: next(means) for name in self.columns}
-        return MetricAggregate(
-            found.pop(_MAIN),
-            found,
-            dict(sorted(Counter(str(row.reason) for row in self.rows if row.reason is not None).items())),
-            dict(sorted(Counter(str(flag) for row in self.rows for flag in row.flags).items())),
-        )
-
-
-def _rule(manifest: Mapping[str, Any], metric: str, protocol: str) -> MembersRule:
-    """How members enter the mean: as the run was asked, whatever the protocol files say today."""
-    recorded = manifest["metrics"][metric].get("members", {})
-    rule: MembersRule = recorded.get(protocol) or load_protocol(metric, protocol).aggregate.get(
-        "members", "sample_first"
-    )
-    return rule

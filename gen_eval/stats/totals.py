@@ -6,6 +6,7 @@ samples drawn, and the total is the mean of the parts. So it allows for parts th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -237,6 +238,7 @@ def paired_total(
     a: Mapping[str, Mapping[str, float | None]],
     b: Mapping[str, Mapping[str, float | None]],
     *,
+    shares: Mapping[str, float] | None = None,
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
@@ -246,6 +248,7 @@ def paired_total(
     Args:
         a: part -> sample -> value, ``None`` for none.
         b: likewise, with the same parts.
+        shares: what each part counts in the total, 1 in all; equal shares by default.
         resamples: number of resamples; samples are drawn once for all parts.
         seed: non-negative.
         level: nominal coverage of the interval.
@@ -255,24 +258,26 @@ def paired_total(
         side only in some part. No difference when a part has no common sample.
 
     Raises:
-        ValueError: the parts differ, there are none, or see :func:`gen_eval.stats.paired_difference`.
+        ValueError: the parts differ, there are none, the shares are others', or see
+            :func:`gen_eval.stats.paired_difference`.
     """
     if not a or a.keys() != b.keys():
         raise ValueError(f"both sides need the same parts, not {sorted(a)} and {sorted(b)}")
-    alone = [paired_difference(a[part], b[part], resamples=1) for part in a]
+    share = dict.fromkeys(a, 1 / len(a)) if shares is None else shares
+    if share.keys() != a.keys() or not math.isclose(math.fsum(share.values()), 1):
+        raise ValueError(f"shares must name the parts {sorted(a)} and be 1 in all, not {dict(share)}")
+    alone = [paired_difference(a[one], b[one], resamples=1) for one in a]
     only_a = tuple(sorted({sample for one in alone for sample in one.only_a}))
     only_b = tuple(sorted({sample for one in alone for sample in one.only_b}))
-    leaves = [
-        (1 / len(a), {sample: (value - other, 1.0) for sample, value, other in _common(a[part], b[part])}) for part in a
-    ]
+    leaves = [(share[one], {key: (own - other, 1.0) for key, own, other in _common(a[one], b[one])}) for one in a]
     paired = {sample for _, sums in leaves for sample in sums}
     neither = len(
         {sample for side in (a, b) for part in side.values() for sample in part} - paired - {*only_a, *only_b}
     )
-    means = [one.difference for one in alone if one.difference is not None]
+    means = [share[part] * one.difference for part, one in zip(a, alone, strict=True) if one.difference is not None]
     if len(means) < len(alone):
         return PairedDifference(None, None, None, len(paired), only_a, only_b, neither)
-    difference = exact_mean(means)
+    difference = math.fsum(means)
     drawn = _resampled(leaves, resamples, seed)
     if not len(drawn):
         return PairedDifference(difference, None, None, len(paired), only_a, only_b, neither)

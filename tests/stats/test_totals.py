@@ -86,7 +86,7 @@ def test_properties_of_a_weighted_mean(pairs):
     values, weights = weighted(pairs)
     found = mean_with_coverage(values, members="frame_weighted", weights=weights)
     numbers = [value for own in pairs for value, _ in own]
-    assert min(numbers) <= found.lower <= found.upper <= max(numbers)
+    assert min(numbers) - 1e-15 <= found.lower <= found.upper <= max(numbers) + 1e-15
     assert min(numbers) <= found.value <= max(numbers)
     reverse = mean_with_coverage(dict(reversed(values.items())), members="frame_weighted", weights=weights)
     assert reverse == found

@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from api.services import wording
+from api.services.facts import Facts
 from api.services.reporting.assets import Curve
-from api.services.results import Facts
 from gen_eval.stats import Aggregate
 
 HEIGHT = 24

@@ -10,9 +10,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from api.services import wording
-from api.services.reporting.systems import System, protocols_of, systems_of
-from api.services.results import RunResults, facts_of
-from gen_eval.stats import Aggregate
+from api.services.facts import facts_of
+from api.services.results import RunResults
+from api.services.systems import System, protocols_of, systems_of
+from gen_eval.stats import Aggregate, Total
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -58,16 +59,19 @@ def to_latex(results: Sequence[RunResults]) -> bytes:
 
 def _table(systems: Sequence[System], protocol: str) -> Iterator[str]:
     metrics = sorted({metric for system in systems for metric in system.under(protocol)})
+    totals = list(dict.fromkeys(name for one in systems for name, found in one.totals.items() if protocol in found))
     yield r"\begin{table}"
     yield r"  \centering"
     yield rf"  \caption{{Mean $\pm$ half the 95\,\% interval, protocol {escaped(protocol)}.}}"
-    yield rf"  \begin{{tabular}}{{l{'r' * len(metrics)}}}"
+    yield rf"  \begin{{tabular}}{{l{'r' * (len(metrics) + len(totals))}}}"
     yield r"    \toprule"
-    yield f"    {' & '.join(['system', *map(_heading, metrics)])} \\\\"
+    heads = [*map(_heading, metrics), *(rf"{escaped(name)} (\%) $\uparrow$" for name in totals)]
+    yield f"    {' & '.join(['system', *heads])} \\\\"
     yield r"    \midrule"
     for system in systems:
         found = system.under(protocol)
         cells = [_cell(found[metric].main) if metric in found else "" for metric in metrics]
+        cells += [_cell(system.totals.get(name, {}).get(protocol)) for name in totals]
         yield f"    {' & '.join([escaped(system.label), *cells])} \\\\"
     yield r"    \bottomrule"
     yield r"  \end{tabular}"
@@ -83,7 +87,10 @@ def _heading(metric: str) -> str:
     return f"{escaped(metric)}{f' ({escaped(unit)})' if unit else ''} {arrow}"
 
 
-def _cell(one: Aggregate) -> str:
+def _cell(one: Aggregate | Total | None) -> str:
+    """A mean with half the width of its interval; a total with a part missing has none."""
+    if one is None:
+        return ""
     if one.value is None:
         return "n/a"
     text = _digits(one.value, one.unit)

@@ -30,9 +30,10 @@ from api.services.reporting.summary import (
     summary_table,
     system_charts,
 )
-from api.services.reporting.systems import protocols_of, systems_of
+from api.services.reporting.totals import TotalTable, run_totals, system_totals
 from api.services.reporting.videos import VideoTable, video_table
 from api.services.results import RunResults
+from api.services.systems import protocols_of, systems_of
 from gen_eval.records import Reason
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class RunView:
     protocol: str
     samples: int
     statuses: tuple[tuple[str, int], ...]
+    totals: tuple[TotalTable, ...]
     summary: SummaryTable
     charts: tuple[IntervalChart, ...]
     histograms: tuple[Histogram, ...]
@@ -132,6 +134,7 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
         protocol=str(manifest["protocol"]),
         samples=len(manifest["samples"]),
         statuses=tuple(sorted(counts.items())),
+        totals=run_totals(run),
         summary=summary_table(run),
         charts=protocol_charts(run),
         histograms=histograms(run),
@@ -190,6 +193,7 @@ class Board:
     """Systems side by side under one protocol."""
 
     protocol: str
+    totals: tuple[TotalTable, ...]
     table: SummaryTable
     charts: tuple[IntervalChart, ...]
 
@@ -197,7 +201,12 @@ class Board:
 def _boards(results: Sequence[RunResults]) -> tuple[Board, ...]:
     systems = systems_of(results)
     return tuple(
-        Board(protocol, leaderboard(systems, protocol), system_charts(systems, protocol))
+        Board(
+            protocol,
+            system_totals(systems, protocol),
+            leaderboard(systems, protocol),
+            system_charts(systems, protocol),
+        )
         for protocol in protocols_of(results)
     )
 

@@ -14,7 +14,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from api.services.results import RunResults, facts_of
+from api.services.facts import facts_of
+from api.services.results import RunResults
 from gen_eval.records import Score, canonical_json
 
 if TYPE_CHECKING:

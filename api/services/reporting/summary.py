@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from api.services import wording
+from api.services.aggregation import MetricAggregate, Table
+from api.services.facts import facts_of
 from api.services.reporting.charts import Histogram, IntervalChart, arrow, heading, histogram, interval_chart
-from api.services.reporting.systems import System, protocols_of
-from api.services.results import MetricAggregate, RunResults, Table, facts_of
-from gen_eval.stats import Aggregate
+from api.services.results import RunResults
+from api.services.systems import System, protocols_of
+from gen_eval.stats import Aggregate, MembersRule
 
 
 @dataclass(frozen=True)
@@ -106,8 +109,14 @@ def summary_table(run: RunResults) -> SummaryTable:
         for name in sorted({name for one in found if one is not None for name in one.values}):
             parts = [None if one is None else one.values.get(name) for one in found]
             means = tuple(None if one is None else rules.mean(one) for one in parts)
-            lines.append(MetricLine(name, f"further number of {metric}", True, means))
+            lines.append(MetricLine(name, _about_further(name, metric), True, means))
     return SummaryTable(tuple(protocols), tuple(lines), rules.texts)
+
+
+def _about_further(name: str, metric: str) -> str:
+    if name in get_args(MembersRule):
+        return f"{metric} with another rule for the same videos"
+    return f"further number of {metric}"
 
 
 def leaderboard(systems: Sequence[System], protocol: str) -> SummaryTable:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from api.services import wording
+from api.services.facts import facts_of
 from api.services.reporting.assets import Assets, Curve
 from api.services.reporting.charts import Scale, Sparkline, sparkline
 from api.services.reporting.limits import Limits
-from api.services.results import RunResults, facts_of
+from api.services.results import RunResults
 from gen_eval.records import Score, Status
 
 Clip = tuple[str, str]

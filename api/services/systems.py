@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from api.services.results import MetricAggregate, RunResults
+from api.services.aggregation import MetricAggregate, Totals, totals_over
+from api.services.results import RunResults
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,17 @@ class System:
         return {
             metric: table[protocol] for run in self.runs for metric, table in run.aggregate.items() if protocol in table
         }
+
+    @cached_property
+    def totals(self) -> Totals:
+        """The totals over all its runs: here the Domain score of one joins the Quality score of another."""
+        return totals_over([run.source() for run in self.runs])
+
+    @cached_property
+    def group_totals(self) -> dict[str, Totals]:
+        """Domain -> the same over the samples of that domain."""
+        names = sorted({domain for run in self.runs for domain in run.groups})
+        return {domain: totals_over([run.source(domain) for run in self.runs]) for domain in names}
 
 
 def systems_of(results: Sequence[RunResults]) -> list[System]:

@@ -1,0 +1,57 @@
+"""What results and reports know about a metric, installed or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from gen_eval.records import InputError
+
+if TYPE_CHECKING:
+    from gen_eval.features.metric import Metric
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What results and reports need to know about a metric.
+
+    Attributes:
+        inputs: ``single``, ``pair`` or ``set``; ``None`` when the metric is not installed.
+        reads: files of a sample that a value depends on, as the manifest names them.
+        caveat: why its values must not rank systems alone.
+    """
+
+    unit: str
+    higher_is_better: bool
+    bounds: tuple[float | None, float | None]
+    source: str
+    inputs: str | None = None
+    reads: tuple[str, ...] = ()
+    caveat: str = ""
+
+
+@lru_cache(maxsize=256)
+def facts_of(metric: str) -> Facts:
+    """Unit, direction and range of ``metric``; cautious ones for a metric that is not installed any more."""
+    from gen_eval.features.metric import Metric
+    from gen_eval.registry import load
+
+    try:
+        found = load("gen_eval.metrics", metric)
+    except InputError:
+        found = None
+    if not isinstance(found, Metric):
+        return Facts("unknown", True, (None, None), "not installed here", None, _SAMPLE_FILES)
+    return Facts(
+        found.unit, found.higher_is_better, found.bounds, found.source, found.inputs, _reads(found), found.caveat
+    )
+
+
+_SAMPLE_FILES = ("reference", "depth", "masks", "condition_image")
+
+
+def _reads(metric: Metric) -> tuple[str, ...]:
+    if metric.inputs == "pair":
+        return ({"frames": "reference"}.get(metric.signal, metric.signal),)
+    return ("condition_image",) if metric.uses_condition_image else ()
