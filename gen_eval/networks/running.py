@@ -38,8 +38,8 @@ def view(frames: Tensor | NDArray[np.uint8], **parameters: Any) -> Tensor:
         return views.make(frames, **parameters)
 
 
-def embed(batch: Tensor, *, network: str) -> NDArray[np.float32]:
-    """Outputs (n, D) float32 of an image network for a view (n, 3, h, w).
+def embed(batch: Tensor | NDArray[np.float32], *, network: str) -> NDArray[np.float32]:
+    """Outputs (n, D) float32 of an image network for a view (n, 3, h, w), or of a head for embeddings (n, K).
 
     Raises:
         ItemError: see :func:`gen_eval.networks.loading.loaded`.

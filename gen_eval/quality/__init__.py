@@ -1,5 +1,17 @@
-"""Quality dimensions of a video on its own; the metrics here need no weights."""
+"""Quality dimensions of a video on its own; all but temporal flickering ask a network and need its checkpoint."""
 
+from gen_eval.quality.aesthetic_quality import aesthetic_quality
+from gen_eval.quality.background_consistency import background_consistency
+from gen_eval.quality.i2v_background import i2v_background
+from gen_eval.quality.i2v_subject import i2v_subject
+from gen_eval.quality.subject_consistency import subject_consistency
 from gen_eval.quality.temporal_flickering import temporal_flickering
 
-__all__ = ["temporal_flickering"]
+__all__ = [
+    "aesthetic_quality",
+    "background_consistency",
+    "i2v_background",
+    "i2v_subject",
+    "subject_consistency",
+    "temporal_flickering",
+]
