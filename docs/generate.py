@@ -22,6 +22,7 @@ COMMANDS = (
     ("score", "control"),
     ("controls", "extract"),
     ("generate",),
+    ("import",),
     ("report",),
     ("compare",),
     ("merge",),

@@ -47,6 +47,7 @@ def differences(first: RunResults, second: RunResults) -> tuple[Difference, ...]
     pair = _Pair(first, second)
     parts = (
         pair.value("track", "the runs belong to different tracks: {} and {}"),
+        pair.imported(),
         pair.sample_sets(),
         pair.prompts(),
         *(pair.sample_files(name) for name in SAMPLE_FILES),
@@ -62,6 +63,7 @@ def differences(first: RunResults, second: RunResults) -> tuple[Difference, ...]
         pair.recorded("frames", "decoded_frames", "frames in the videos", "{:.0f} frames"),
         pair.member_sets(),
         pair.domains(),
+        pair.totals(),
         pair.environment(),
         pair.rest(),
         pair.model(),
@@ -82,9 +84,27 @@ def _content(entry: Mapping[str, Any], name: str) -> Any:
 
 
 _HANDLED = frozenset(
-    {"track", "samples", "metrics", "protocol", "preset", "layout", "seeds", "domains", "limit", "environment", "model"}
+    {
+        "imported",
+        "totals",
+        "track",
+        "samples",
+        "metrics",
+        "protocol",
+        "preset",
+        "layout",
+        "seeds",
+        "domains",
+        "limit",
+        "environment",
+        "model",
+    }
     | {"unknown_videos", "not_asked_videos"}
 )
+
+
+_NOT_SAID = frozenset({"chunk", "networks"})
+"""What the manifest of an imported run cannot say."""
 
 
 class _Pair:
@@ -105,9 +125,37 @@ class _Pair:
         return sorted(one.keys() & other.keys())
 
     def where(self, part: Callable[[Mapping[str, Any]], Any]) -> list[str]:
-        """Common samples for which ``part`` of the entry differs."""
+        """Common samples for which ``part`` of the entry differs; what an import does not know differs from nothing."""
         one, other = self._samples
-        return [sample for sample in self.common if part(one[sample]) != part(other[sample])]
+        sides = ((sample, part(one[sample]), part(other[sample])) for sample in self.common)
+        return [sample for sample, mine, theirs in sides if mine != theirs and self._known(mine, theirs)]
+
+    def _known(self, mine: Any, theirs: Any) -> bool:
+        """Whether a run really says so on both sides: ``None`` in an imported run is no statement."""
+        return not ((mine is None and self.first.imported) or (theirs is None and self.second.imported))
+
+    @property
+    def _any_imported(self) -> bool:
+        return self.first.imported or self.second.imported
+
+    def imported(self) -> Iterator[Difference]:
+        """What is not known of scores that were read from another program's result files."""
+        for run, which in ((self.first, "first"), (self.second, "second")):
+            if run.imported:
+                files = wording.listed([str(file["path"]) for file in run.manifest["imported"]["files"]])
+                text = (
+                    f"the {which} run was imported from {files}: its weights, number format, packages and videos are "
+                    "not known and may differ"
+                )
+                yield Difference("imported", text)
+
+    def totals(self) -> Iterator[Difference]:
+        """What common totals are made of."""
+        one, other = (run.manifest.get("totals") or {} for run in (self.first, self.second))
+        for name in sorted(one.keys() & other.keys()):
+            if one[name]["mean_of"] != other[name]["mean_of"]:
+                sides = " and ".join(", ".join(side[name]["mean_of"]) for side in (one, other))
+                yield Difference("totals", f"parts of the total {name}: {sides}")
 
     def _some(self, about: str, what: str, found: list[str], expected: bool = False) -> Iterator[Difference]:
         if found:
@@ -182,9 +230,15 @@ class _Pair:
                 if mine != theirs:
                     text = f"parameters of {metric} under {name}: digest {mine[:12]} and {theirs[:12]}"
                     yield Difference("parameters", text)
+                rules = [entry.get("members", {}).get(name) for entry in (one, other)]
+                if rules[0] != rules[1] and all(rules):
+                    text = f"how videos enter the mean of {metric} under {name}: {rules[0]} and {rules[1]}"
+                    yield Difference("aggregation", text)
 
     def environment(self) -> Iterator[Difference]:
         """Versions of packages that move scores."""
+        if self._any_imported:
+            return
         one, other = self.first.manifest["environment"], self.second.manifest["environment"]
         for name in sorted({*one, *other}):
             if one.get(name) != other.get(name):
@@ -193,8 +247,9 @@ class _Pair:
 
     def rest(self) -> Iterator[Difference]:
         """Every other field of the manifests, so that nothing goes unsaid."""
+        unsaid = _NOT_SAID if self._any_imported else frozenset[str]()
         one, other = (
-            {name: value for name, value in run.manifest.items() if name not in _HANDLED}
+            {name: value for name, value in run.manifest.items() if name not in _HANDLED | unsaid}
             for run in (self.first, self.second)
         )
         for line in differing(one, other):
@@ -216,7 +271,9 @@ class _Pair:
             for run in (self.first, self.second)
         ]
         common = contents[0].keys() & contents[1].keys()
-        found = sum(contents[0][one] != contents[1][one] for one in common)
+        found = sum(
+            contents[0][one] != contents[1][one] and self._known(contents[0][one], contents[1][one]) for one in common
+        )
         if found:
             text = f"the generated videos: {found:,} of {len(common):,} have another content"
             yield Difference("videos", text, expected=self.first.model != self.second.model)

@@ -20,6 +20,7 @@ class Facts:
         inputs: ``single``, ``pair`` or ``set``; ``None`` when the metric is not installed.
         reads: files of a sample that a value depends on, as the manifest names them.
         caveat: why its values must not rank systems alone.
+        version: of the metric; 1 when it is not installed.
     """
 
     unit: str
@@ -29,6 +30,7 @@ class Facts:
     inputs: str | None = None
     reads: tuple[str, ...] = ()
     caveat: str = ""
+    version: int = 1
 
 
 @lru_cache(maxsize=256)
@@ -44,7 +46,14 @@ def facts_of(metric: str) -> Facts:
     if not isinstance(found, Metric):
         return Facts("unknown", True, (None, None), "not installed here", None, _SAMPLE_FILES)
     return Facts(
-        found.unit, found.higher_is_better, found.bounds, found.source, found.inputs, _reads(found), found.caveat
+        found.unit,
+        found.higher_is_better,
+        found.bounds,
+        found.source,
+        found.inputs,
+        _reads(found),
+        found.caveat,
+        found.version,
     )
 
 

@@ -148,6 +148,7 @@ class RunResults:
             "groups": {domain: _table_json(table) for domain, table in self.groups.items()},
             "totals": _table_json(self.totals),
             "group_totals": {domain: _table_json(totals) for domain, totals in self.group_totals.items()},
+            **({"imported": self.manifest["imported"]} if self.imported else {}),
             "unknown_videos": self.manifest["unknown_videos"],
             "not_asked_videos": self.manifest["not_asked_videos"],
             "rejected": self.manifest["rejected"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -89,6 +89,7 @@ class RunView:
     rejected: tuple[Mapping[str, Any], ...]
     absent: int
     absent_samples: str
+    imported: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     rules: tuple[tuple[str, str, str, str], ...]
 
@@ -148,6 +149,7 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
         rejected=tuple(manifest["rejected"]),
         absent=len(run.absent),
         absent_samples=wording.listed(list(dict.fromkeys(key[1] for key in run.absent))),
+        imported=tuple(_imported(run)),
         facts=tuple(_facts(run)),
         rules=tuple(_rules(manifest)),
     )
@@ -171,9 +173,23 @@ def _facts(run: RunResults) -> Sequence[tuple[str, str]]:
         ("seeds asked for", _names(manifest["seeds"], "those that are there")),
         ("domains asked for", _names(manifest["domains"], "all")),
         ("limit", "none" if manifest["limit"] is None else f"the first {wording.counted(manifest['limit'], 'sample')}"),
-        ("frames held at a time", str(manifest["chunk"])),
+        ("frames held at a time", "not known" if manifest["chunk"] is None else str(manifest["chunk"])),
     ]
     return [*facts, *sorted((str(name), str(value)) for name, value in manifest["environment"].items())]
+
+
+def _imported(run: RunResults) -> Iterator[str]:
+    """What to know of scores that were not made here."""
+    if not run.imported:
+        return
+    origin = run.manifest["imported"]
+    files = wording.listed([str(file["path"]) for file in origin["files"]])
+    yield f"Imported from {files}: weights, number format, packages and the bytes of the videos are not known."
+    for name, check in origin["checks"].items():
+        if not check["agrees"]:
+            yield f"Total of {name}: {check['note']}."
+    if origin["left_out"]:
+        yield f"Dimensions of the file that are no metrics here: {wording.listed(origin['left_out'], 20)}."
 
 
 def _names(names: Sequence[str] | None, otherwise: str) -> str:

@@ -1,0 +1,281 @@
+"""Scores that another program wrote become a run: reports and comparisons then work with them.
+
+Such a run says in its manifest where it comes from. What a result file does not hold (weights, packages, the videos'
+own bytes) is recorded as not known and never guessed; the file's totals are kept and checked against its records.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gen_eval
+from api.services.facts import facts_of
+from api.services.results import RunResults
+from gen_eval.data import Benchmark, load_benchmark
+from gen_eval.data.benchmark import domain_of_id
+from gen_eval.data.naming import is_unicode
+from gen_eval.data.result_files import (
+    ResultFile,
+    VideoRecord,
+    WrittenDimension,
+    is_numbered,
+    label_of_file,
+    place_of,
+    read_result_file,
+)
+from gen_eval.media import sha256_file
+from gen_eval.protocols import Protocol, load_preset, load_protocol, totals_of
+from gen_eval.records import InputError, Reason, Sample, Score, Status, digest_of
+from gen_eval.records.run import MANIFEST_FORMAT, RunFolder
+
+FORMAT = "vbench-results"
+PROTOCOL = "reference"
+"""What the public code does: such files were written by it."""
+
+_LAYOUT = "results-file"
+_EXPECTED_MEMBER = "0"
+
+Place = tuple[str, str]
+"""Sample and member."""
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A dimension with the file that it comes from, and its records by video."""
+
+    dimension: WrittenDimension
+    file: ResultFile
+    records: Mapping[Place, Sequence[VideoRecord]]
+
+
+def import_results(
+    files: Sequence[Path],
+    out: Path,
+    *,
+    model: str | None = None,
+    data: Path | None = None,
+    layout: str | None = None,
+    metrics: Sequence[str] | None = None,
+    store: str | None = None,
+) -> RunResults:
+    """Write the run folder ``out`` from result files of VBench or PAI-Bench.
+
+    Args:
+        files: one with all dimensions, or several with some each.
+        out: made when absent, continued when it holds the same run.
+        model: label; the name of the first file by default.
+        data: benchmark that the videos were made for: its ids decide which video belongs to which sample, and samples
+            without a record are counted.
+        layout: take ``data`` as this layout.
+        metrics: only these dimensions.
+        store: database URL for the rows.
+
+    Raises:
+        InputError: a file cannot be read or is malformed, a dimension stands in two of them, or nothing is left.
+    """
+    read = [read_result_file(path) for path in files]
+    label = model or label_of_file(files[0])
+    if not is_unicode(label):
+        raise InputError(f"{label!a} is no UTF-8 text; give another name with --model")
+    chosen = _chosen(read, metrics)
+    benchmark = None if data is None else load_benchmark(data, videos=data, track="quality", layout=layout)
+    ids = None if benchmark is None else benchmark.by_id
+    names = [record.video for dimension, _ in chosen for record in dimension.records]
+    numbered, unknown = is_numbered(names), set[str]()
+    given = [_Given(dimension, file, _by_place(dimension, ids, numbered, unknown)) for dimension, file in chosen]
+    protocols = {one.dimension.name: load_protocol(one.dimension.name, PROTOCOL) for one in given}
+    digests = {file.path: sha256_file(file.path) for file in read}
+    samples = _samples(given, benchmark)
+    manifest = {
+        **_head(label, protocols, given),
+        "samples": [_sample_entry(sample, members, benchmark) for sample, members in samples],
+        "unknown_videos": sorted(unknown),
+        "rejected": [
+            {"where": one.where, "reason": one.reason, "message": one.message}
+            for one in (() if benchmark is None else benchmark.rejected)
+        ],
+        "imported": _origin(read, given, digests),
+    }
+    with RunFolder.create(out, manifest, store=store) as run, run.locked():
+        for one in given:
+            run.write(_rows(label, one, samples, protocols[one.dimension.name], digests[one.file.path]))
+        run.log("import", files=[str(path) for path in files])
+        return RunResults(run.id, run.manifest, run.rows(), path=out)
+
+
+def _chosen(files: Sequence[ResultFile], metrics: Sequence[str] | None) -> list[tuple[WrittenDimension, ResultFile]]:
+    found: dict[str, tuple[WrittenDimension, ResultFile]] = {}
+    for file in files:
+        for dimension in file.dimensions:
+            if dimension.name in found:
+                raise InputError(
+                    f"{dimension.name} stands in {found[dimension.name][1].path} and in {file.path}; import them apart"
+                )
+            found[dimension.name] = dimension, file
+    if metrics is not None and (absent := [name for name in metrics if name not in found]):
+        raise InputError(
+            f"no file holds {', '.join(absent)}; they hold {', '.join(found) or 'no dimension known here'}"
+        )
+    kept = [pair for name, pair in found.items() if metrics is None or name in metrics]
+    if not any(dimension.records for dimension, _ in kept):
+        others = [name for file in files for name in file.left_out]
+        raise InputError(
+            f"{files[0].path} holds no record of a dimension known here"
+            + (f"; it has {', '.join(others)}" if others else "")
+        )
+    return kept
+
+
+def _by_place(
+    dimension: WrittenDimension, ids: Mapping[str, Sample] | None, numbered: bool, unknown: set[str]
+) -> dict[Place, list[VideoRecord]]:
+    """The records by sample and member; names that belong to no sample are added to ``unknown``."""
+    found: dict[Place, list[VideoRecord]] = defaultdict(list)
+    for record in dimension.records:
+        place = place_of(record.video, ids, numbered=numbered)
+        if place is None:
+            unknown.add(record.video)
+        else:
+            found[place].append(record)
+    return found
+
+
+Samples = list[tuple[Sample, list[tuple[str, str | None]]]]
+"""Sample and its members with their file names."""
+
+
+def _samples(given: Sequence[_Given], benchmark: Benchmark | None) -> Samples:
+    """Every sample that is expected: those of the benchmark, or those that a record names."""
+    files: dict[str, dict[str, str]] = defaultdict(dict)
+    prompts: dict[str, str] = {}
+    for one in given:
+        for (sample, member), records in one.records.items():
+            files[sample].setdefault(member, records[0].video)
+            if (prompt := one.file.prompts.get(records[0].video)) is not None:
+                prompts.setdefault(sample, prompt)
+    known: Mapping[str, Sample] = (
+        {name: Sample(id=name, domain=domain_of_id(name), prompt=prompts.get(name)) for name in files}
+        if benchmark is None
+        else benchmark.by_id
+    )
+    return [
+        (known[name], sorted(files[name].items()) if name in files else [(_EXPECTED_MEMBER, None)])
+        for name in sorted(known)
+    ]
+
+
+def _head(label: str, protocols: Mapping[str, Protocol], given: Sequence[_Given]) -> dict[str, Any]:
+    """The part of the manifest that does not depend on single videos; ``None`` is what the files do not say."""
+    metrics = {
+        one.dimension.name: {
+            "version": facts_of(one.dimension.name).version,
+            "protocols": {PROTOCOL: protocols[one.dimension.name].digest},
+            "members": {PROTOCOL: _rule(one, protocols[one.dimension.name])},
+            "beside": {PROTOCOL: list(protocols[one.dimension.name].aggregate.get("beside", []))},
+        }
+        for one in given
+    }
+    preset = load_preset("all-frames")
+    return {
+        "format": MANIFEST_FORMAT,
+        "gen_eval": gen_eval.__version__,
+        "track": "quality",
+        "model": label,
+        "layout": _LAYOUT,
+        "metrics": metrics,
+        "totals": {name: rule.to_json() for name, rule in totals_of(metrics).items()},
+        "protocol": PROTOCOL,
+        "preset": {"name": preset.name, "limit": preset.limit},
+        "chunk": None,
+        "environment": {},
+        "networks": None,
+        "seeds": None,
+        "domains": None,
+        "limit": None,
+        "not_asked_videos": [],
+    }
+
+
+def _rule(one: _Given, protocol: Protocol) -> str:
+    """The protocol's rule; without the numbers of frames nothing can be weighted by them."""
+    rule = str(protocol.aggregate.get("members", "pooled"))
+    counted = all(record.count is not None for record in one.dimension.records)
+    return "pooled" if rule == "frame_weighted" and not counted else rule
+
+
+def _origin(files: Sequence[ResultFile], given: Sequence[_Given], digests: Mapping[Path, str]) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "files": [{"path": file.path.name, "sha256": digests[file.path]} for file in files],
+        "checks": {one.dimension.name: one.dimension.check.to_json() for one in given},
+        "left_out": sorted({name for file in files for name in file.left_out}),
+    }
+
+
+def _sample_entry(
+    sample: Sample, members: Sequence[tuple[str, str | None]], benchmark: Benchmark | None
+) -> dict[str, Any]:
+    image = sample.condition_image
+    return {
+        "id": sample.id,
+        "domain": sample.domain,
+        "prompt": None if sample.prompt is None else digest_of(sample.prompt),
+        "condition_image": None if image is None or benchmark is None else _image_entry(image, benchmark.root),
+        "members": [{"id": member, "path": path, "sha256": None, "problem": None} for member, path in members],
+    }
+
+
+def _image_entry(image: Path, root: Path) -> dict[str, Any] | None:
+    """The benchmark's condition image, as a run of one's own would record it."""
+    try:
+        digest = sha256_file(image)
+    except OSError:
+        return None
+    return {"path": image.relative_to(root).as_posix() if image.is_relative_to(root) else image.name, "sha256": digest}
+
+
+# --- rows ----------------------------------------------------------------------------------------------------------
+
+
+def _rows(label: str, one: _Given, samples: Samples, protocol: Protocol, digest: str) -> Iterator[Score]:
+    for sample, members in samples:
+        for member, _ in members:
+            records = one.records.get((sample.id, member), ())
+            yield Score(
+                label,
+                sample.id,
+                member,
+                one.dimension.name,
+                PROTOCOL,
+                **_outcome(one.dimension.name, records),
+                version=facts_of(one.dimension.name).version,
+                parameters=protocol.digest,
+                inputs=digest_of({"file": digest, "dimension": one.dimension.name, "video": [sample.id, member]}),
+            )
+
+
+def _outcome(dimension: str, records: Sequence[VideoRecord]) -> dict[str, Any]:
+    """Value, status, reason and detail of one video in one dimension."""
+    if not records:
+        return _without(Reason.MISSING_VIDEO, f"the result file holds no record of this video in {dimension}")
+    if len(records) > 1:
+        listed = ", ".join(f"record {one.place}" for one in records)
+        message = f"{len(records)} records name this video ({listed}); keep one"
+        return _without(Reason.DUPLICATE_VIDEO, message, raw=[one.raw for one in records])
+    (record,) = records
+    detail: dict[str, Any] = {"record": record.place, "raw": record.raw}
+    if record.image is not None:
+        detail["condition_image"] = record.image
+    if record.value is None:
+        return _without(Reason.NOT_FINITE, "the result file holds NaN or infinity for this video", **detail)
+    if record.count is not None:
+        detail |= {"sum": record.value * record.count if record.sum is None else record.sum, "count": record.count}
+    return {"value": record.value, "status": Status.OK, "detail": detail}
+
+
+def _without(reason: Reason, message: str, **detail: Any) -> dict[str, Any]:
+    return {"value": None, "status": reason.status, "reason": reason, "detail": {**detail, "message": message}}

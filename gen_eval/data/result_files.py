@@ -1,0 +1,336 @@
+"""Result files of VBench and PAI-Bench: ``{name}_eval_results.json`` = ``{dimension: [total, [records]]}``.
+
+Scales in such a file are mixed (imaging quality: 0..100 a video and 0..1 as total; dynamic degree: true or false), and
+``background_consistency`` carries sums beside means. Everything is brought to one scale here, with what was written
+kept beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gen_eval.data.naming import is_unicode, split_name
+from gen_eval.records import InputError
+
+RESULTS_SUFFIX = "_eval_results.json"
+_INFO_SUFFIX = "_full_info.json"
+
+_TOLERANCE = 1e-6  # totals were summed in float32
+_SLACK = 1e-3  # cosines in half precision exceed 1 by as much
+_NUMBERED = re.compile(r"(?P<prompt>.+)-(?P<index>\d+)")
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """How one dimension is written.
+
+    Attributes:
+        divisor: of a record's number, for a ratio.
+        bounds: range of a record's value after scaling; ``None`` where there is none.
+        boolean: whether records hold true and false.
+        weighted: whether the total weighs videos by their frames when their numbers are known.
+    """
+
+    divisor: float = 1.0
+    bounds: tuple[float, float] | None = (0.0, 1.0)
+    boolean: bool = False
+    weighted: bool = False
+
+
+DIMENSIONS: Mapping[str, Dimension] = {
+    "subject_consistency": Dimension(),
+    "background_consistency": Dimension(weighted=True),
+    "motion_smoothness": Dimension(),
+    "aesthetic_quality": Dimension(bounds=None),
+    "imaging_quality": Dimension(divisor=100.0, bounds=None),
+    "overall_consistency": Dimension(bounds=(-1.0, 1.0)),
+    "i2v_subject": Dimension(),
+    "i2v_background": Dimension(),
+    "temporal_flickering": Dimension(),
+    "dynamic_degree": Dimension(boolean=True),
+}
+"""The dimensions that are metrics here too; others in a file are named and left out."""
+
+
+@dataclass(frozen=True)
+class VideoRecord:
+    """What a file says of one video in one dimension.
+
+    Attributes:
+        place: its number in the list, from 0.
+        video: file name, without folders.
+        raw: the number as it was written; ``None`` when it was NaN or infinite.
+        value: on the scale of the metric.
+        sum: sum over frames that ``value`` is the mean of, where the file has it.
+        count: how many frames that are.
+        image: file name of the condition image, where the file has it.
+    """
+
+    place: int
+    video: str
+    raw: float | None
+    value: float | None
+    sum: float | None = None
+    count: float | None = None
+    image: str | None = None
+
+
+@dataclass(frozen=True)
+class TotalCheck:
+    """A file's own total against the one that follows from its records.
+
+    Attributes:
+        written: as the file has it, on the scale of the metric; ``None`` when it is no finite number.
+        recomputed: from the records; ``None`` when one of them is not finite, or there are none.
+        rule: how it was taken from the records.
+        note: what to make of a difference; empty when the two agree.
+    """
+
+    written: float | None
+    recomputed: float | None
+    rule: str
+    note: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both are equal within rounding (1e-6)."""
+        return not self.note
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "written": self.written,
+            "recomputed": self.recomputed,
+            "rule": self.rule,
+            "agrees": self.agrees,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class WrittenDimension:
+    """One dimension of a file: its records and its total."""
+
+    name: str
+    records: tuple[VideoRecord, ...]
+    check: TotalCheck
+
+
+@dataclass(frozen=True)
+class ResultFile:
+    """A result file in memory.
+
+    Attributes:
+        dimensions: those that are metrics here, in the order of the file.
+        left_out: names of the others.
+        prompts: file name of a video -> its prompt, from the ``*_full_info.json`` beside, if there is one.
+    """
+
+    path: Path
+    dimensions: tuple[WrittenDimension, ...]
+    left_out: tuple[str, ...] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_result_file(path: Path) -> ResultFile:
+    """Everything in ``path``.
+
+    Raises:
+        InputError: it is no such file, or a record of it is malformed; dimension and record are named.
+    """
+    content = _json(path)
+    if not isinstance(content, dict) or not content:
+        raise InputError(f"{path} must be {{dimension: [total, [records]]}}, as VBench and PAI-Bench write it")
+    known = {name: entry for name, entry in content.items() if name in DIMENSIONS}
+    for name in content.keys() - known.keys():
+        _split(path, name, content[name])  # a file of another kind would be taken for one with foreign dimensions only
+    return ResultFile(
+        path,
+        tuple(_dimension(path, name, entry) for name, entry in known.items()),
+        tuple(name for name in content if name not in known),
+        _prompts(path),
+    )
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read as JSON: {error}") from error
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+    if twice:
+        raise ValueError(f"the name {twice[0]!r} stands twice in one object")
+    return dict(pairs)
+
+
+def _split(path: Path, name: str, entry: Any) -> tuple[Any, list[Any]]:
+    if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], list):
+        raise InputError(f"{path}: {name} must be [total, [records]], not {_short(entry)}")
+    return entry[0], entry[1]
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _dimension(path: Path, name: str, entry: Any) -> WrittenDimension:
+    total, given = _split(path, name, entry)
+    records = tuple(_record(f"{path}: {name}, record {place}", name, place, one) for place, one in enumerate(given))
+    if total is not None and not _is_number(total):
+        raise InputError(f"{path}: the total of {name} must be a number, not {_short(total)}")
+    return WrittenDimension(name, records, _check(name, records, None if total is None else float(total)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _record(where: str, name: str, place: int, given: Any) -> VideoRecord:
+    rule = DIMENSIONS[name]
+    if not isinstance(given, dict):
+        raise InputError(f"{where} must be an object, not {_short(given)}")
+    raw = _number(where, given, "video_results", boolean=rule.boolean)
+    video = _file_name(where, given, "video_path", required=True)
+    assert video is not None
+    total, count = (_optional(where, given, key) for key in ("video_sim", "cnt_per_video"))
+    if count is not None and (count <= 0 or not count.is_integer()):
+        raise InputError(f"{where}: cnt_per_video must be a whole number above 0, not {count:g}")
+    value = raw / rule.divisor if math.isfinite(raw) else None
+    if value is not None and total is not None and count is not None:
+        value = total / count  # some versions write the sum itself as video_results
+    if value is not None and rule.bounds is not None:
+        low, high = rule.bounds
+        if not low - _SLACK <= value <= high + _SLACK:
+            raise InputError(
+                f"{where}: {value:g} lies outside {low:g}..{high:g}. Older versions wrote sums over frames here, which "
+                "cannot be undone without cnt_per_video; leave the dimension out with --metrics, or score the videos"
+            )
+    image = _file_name(where, given, "image_path", required=False)
+    return VideoRecord(place, video, raw if math.isfinite(raw) else None, value, total, count, image)
+
+
+def _number(where: str, given: Mapping[str, Any], key: str, *, boolean: bool = False) -> float:
+    if key not in given:
+        raise InputError(f"{where} has no {key}; it has {', '.join(map(str, given)) or 'nothing'}")
+    value = given[key]
+    if _is_number(value) or (boolean and isinstance(value, bool)):
+        return float(value)
+    raise InputError(f"{where}: {key} must be {'true, false or ' if boolean else ''}a number, not {_short(value)}")
+
+
+def _optional(where: str, given: Mapping[str, Any], key: str) -> float | None:
+    if given.get(key) is None:
+        return None
+    number = _number(where, given, key)
+    return number if math.isfinite(number) else None
+
+
+def _file_name(where: str, given: Mapping[str, Any], key: str, *, required: bool) -> str | None:
+    value = given.get(key)
+    if value is None and not required:
+        return None
+    name = re.split(r"[\\/]", value)[-1] if isinstance(value, str) else ""
+    if not name or not is_unicode(name):
+        raise InputError(f"{where}: {key} must name a file, not {_short(value)}")
+    return name
+
+
+# --- totals --------------------------------------------------------------------------------------------------------
+
+
+def _check(name: str, records: Sequence[VideoRecord], written: float | None) -> TotalCheck:
+    rule = DIMENSIONS[name]
+    weighted = rule.weighted and all(one.count is not None for one in records)
+    words = "sum over frames / number of frames" if weighted else "mean of the records"
+    found = _recomputed(records, weighted)
+    own = written if written is not None and math.isfinite(written) else None
+    if own is None or found is None:
+        return TotalCheck(own, found, words, "" if own is found else _no_number(own))
+    for divisor in dict.fromkeys((1.0, rule.divisor)):
+        if abs(own / divisor - found) <= _TOLERANCE * max(1.0, abs(found)):
+            return TotalCheck(own / divisor, found, words)
+    note = f"the file says {own:.9g}, its records give {found:.9g} ({words})"
+    if name == "subject_consistency":
+        note += "; a single process weighs videos by their frames, whose numbers the file does not hold"
+    return TotalCheck(own, found, words, note)
+
+
+def _recomputed(records: Sequence[VideoRecord], weighted: bool) -> float | None:
+    values = [one.value for one in records if one.value is not None]
+    if not values or len(values) < len(records):
+        return None
+    if not weighted:
+        return math.fsum(values) / len(values)
+    counts = [one.count for one in records if one.count is not None]
+    return math.fsum(value * count for value, count in zip(values, counts, strict=True)) / math.fsum(counts)
+
+
+def _no_number(written: float | None) -> str:
+    if written is None:
+        return "the file has no finite total, though all its records are finite"
+    return "the file has a total, though a record is not finite or there is none"
+
+
+# --- names ---------------------------------------------------------------------------------------------------------
+
+
+def place_of(name: str, ids: Container[str] | None, *, numbered: bool) -> tuple[str, str] | None:
+    """Sample and member of a video of a result file.
+
+    Args:
+        name: file name.
+        ids: known sample ids; ``None`` when any name is taken.
+        numbered: whether ``prompt-index.mp4`` (VBench's names) is read too; such a prompt is then the sample.
+
+    Returns:
+        ``None`` when no reading fits.
+
+    Example:
+        >>> place_of("av_1__3.mp4", None, numbered=False), place_of("a cat runs-4.mp4", None, numbered=True)
+        (('av_1', '3'), ('a cat runs', '4'))
+    """
+    stem = name.rsplit(".", 1)[0] if "." in name else name
+    match = _NUMBERED.fullmatch(stem) if numbered and "__" not in stem else None
+    if match and (ids is None or (match["prompt"] in ids and stem not in ids)):
+        return match["prompt"], match["index"]
+    return split_name(stem, ids, bare_member="default")
+
+
+def is_numbered(names: Sequence[str]) -> bool:
+    """Whether the videos are named as VBench does: all of them end in ``-index``, and none holds ``__``."""
+    stems = [name.rsplit(".", 1)[0] for name in names]
+    return bool(stems) and all(_NUMBERED.fullmatch(stem) and "__" not in stem for stem in stems)
+
+
+def label_of_file(path: Path) -> str:
+    """What a file is called without its ending: the label of a model when nobody gives one."""
+    return path.name.removesuffix(RESULTS_SUFFIX) if path.name.endswith(RESULTS_SUFFIX) else path.stem
+
+
+def _prompts(path: Path) -> dict[str, str]:
+    info = path.with_name(label_of_file(path) + _INFO_SUFFIX)
+    if not path.name.endswith(RESULTS_SUFFIX) or not info.is_file():
+        return {}
+    content = _json(info)
+    if not isinstance(content, list):
+        raise InputError(f"{info} beside the results must be a JSON list of objects with prompt_en and video_list")
+    return dict(_listed_prompts(content))
+
+
+def _listed_prompts(content: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    for entry in content:
+        prompt = entry.get("prompt_en") if isinstance(entry, dict) else None
+        videos = entry.get("video_list") if isinstance(entry, dict) else None
+        if isinstance(prompt, str) and is_unicode(prompt) and isinstance(videos, list):
+            yield from ((re.split(r"[\\/]", video)[-1], prompt) for video in videos if isinstance(video, str))
