@@ -65,7 +65,7 @@ def numbers(module: nn.Module, kind: str) -> dict[str, NDArray[np.float32]]:
     for name, tensor in module.state_dict().items():
         if tensor.is_floating_point():
             factors = [factor for pattern, factor in SCALE.get(kind, {}).items() if fnmatch(name, pattern)]
-            found[name] = (seeded_array(name, tuple(tensor.shape)) * np.prod(factors)).astype(np.float32)
+            found[name] = np.asarray(seeded_array(name, tuple(tensor.shape)) * np.prod(factors), np.float32)
         else:
             found[name] = np.zeros(tuple(tensor.shape), np.int64)
     return found
