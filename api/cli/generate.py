@@ -14,7 +14,9 @@ from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS
 
 @door
 def generate(
-    generator: Annotated[str, typer.Option(help="Name of a generator, such as scenes.")],
+    generator: Annotated[
+        str, typer.Option(help="Name of a generator: scenes, or source for the benchmark's own real videos.")
+    ],
     data: Annotated[Path, typer.Option(help="Benchmark folder to generate for.")],
     out: Annotated[Path, typer.Option(help="Folder to write videos/ in; finished videos are kept.")],
     seeds: Annotated[str, typer.Option(help="Seeds, comma-separated.")] = "0",

@@ -236,13 +236,24 @@ def _pai_g_sample(root: Path, entry: Any, where: str, rejected: list[Rejected]) 
         rejected.append(Rejected(where, Rejection.MALFORMED_RECORD, message))
         return None
     name, prompt, image = entry["video_id"], entry.get("prompt_en"), entry.get("image_name")
+    reference = _real_video(root, name)
+    signals = Signals(None, None) if reference is None else signals_of(root, name)
     picture = beside(root / "condition_image", image) if isinstance(image, str) else None
     return Sample(
         id=name,
         prompt=prompt if isinstance(prompt, str) else None,
         condition_image=picture,
+        reference=reference,
+        depth=signals.depth,
+        masks=signals.masks,
         extra={key: value for key, value in entry.items() if key not in {"video_id", "prompt_en", "image_name"}},
     )
+
+
+def _real_video(root: Path, name: str) -> Path | None:
+    """The real video of a sample, where it lies as in the conditional benchmark."""
+    path = beside(root / "videos", f"{name}.mp4")
+    return path if path is not None and is_file(path) else None
 
 
 def _read_json(path: Path) -> Any:

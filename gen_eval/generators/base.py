@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,16 +30,33 @@ class GeneratedClip:
     masks: list[tuple[str, NDArray[np.bool_]]] | None = None
 
 
+@dataclass(frozen=True)
+class GivenClip:
+    """A clip that exists as files already.
+
+    Attributes:
+        video: the video; it keeps its bytes and its ending.
+        depth: ``.npz`` with its depth maps, or ``None``.
+        masks: its segmentation (``.masks.json`` or ``.pkl``), or ``None``.
+    """
+
+    video: Path
+    depth: Path | None = None
+    masks: Path | None = None
+
+
 class Generator(ABC):
     """Makes clips; its options are keyword arguments of ``generate`` and are recorded with what it made.
 
     Attributes:
         name: public name, also the name of its entry point.
         version: raised whenever equal arguments give another clip.
+        one_clip: whether a sample has a single clip, whatever the seed or caption.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
+    one_clip: ClassVar[bool] = False
 
     def check(self, **options: Any) -> None:
         """Refuse options that no clip could be made with, before any is made.
@@ -48,6 +66,14 @@ class Generator(ABC):
         """
         if options:
             raise InputError(f"the generator {self.name} has no options, so none named {', '.join(options)}")
+
+    def given(self, sample: Sample) -> GivenClip | None:
+        """Files that are the clip of ``sample`` as they stand; ``None`` when :meth:`generate` makes it.
+
+        Raises:
+            ItemError: this sample has none.
+        """
+        return None
 
     @abstractmethod
     def generate(self, sample: Sample, *, seed: int, prompt: str | None = None, **options: Any) -> GeneratedClip:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from gen_eval.data.signal_files import write_depth, write_masks
-from gen_eval.generators.base import Generator
+from gen_eval.generators.base import Generator, GivenClip
 from gen_eval.media import sha256_file, write_clip
 from gen_eval.records import InputError, ItemError, Reason, Sample
-from gen_eval.records.files import remove_leftovers, write_atomic
+from gen_eval.records.files import copy_atomic, remove_leftovers, write_atomic
 
 MANIFEST = "generations.json"
 
@@ -93,10 +93,12 @@ def generate_folder(
     """
     own = dict(options or {})
     generator.check(**own)
+    if generator.one_clip and (captions or list(seeds) != [0]):
+        raise InputError(f"{generator.name} has a single clip for each sample; leave seeds and captions out")
     jobs = list(_jobs(samples, seeds, captions))
     head = {"generator": generator.name, "version": generator.version, "options": own, "lossless": lossless}
     _claim(out / MANIFEST, head)
-    for folder in ("videos", "depth_npzs", "masks"):
+    for folder in ("videos", "depth_npzs", "masks", "segmentation"):
         remove_leftovers(out / folder)
     made: list[Made] = []
     for job in jobs:
@@ -125,19 +127,38 @@ def _jobs(samples: Iterable[Sample], seeds: Sequence[int], captions: bool) -> It
 
 
 def _make(generator: Generator, job: _Job, out: Path, options: Mapping[str, Any], lossless: bool) -> Made:
+    try:
+        given = generator.given(job.sample)
+        video = _generated(generator, job, out, options, lossless) if given is None else _copied(given, job, out)
+    except ItemError as error:
+        return Made(job.sample.id, job.member, job.seed, None, None, error.reason, error.message)
+    return Made(job.sample.id, job.member, job.seed, video.name, sha256_file(video))
+
+
+def _generated(generator: Generator, job: _Job, out: Path, options: Mapping[str, Any], lossless: bool) -> Path:
     video = out / "videos" / f"{job.stem}.mp4"
     if not video.exists():
-        try:
-            clip = generator.generate(job.sample, seed=job.seed, prompt=job.prompt, **options)
-        except ItemError as error:
-            return Made(job.sample.id, job.member, job.seed, None, None, error.reason, error.message)
+        clip = generator.generate(job.sample, seed=job.seed, prompt=job.prompt, **options)
         if clip.depth is not None:
             write_depth(out / "depth_npzs" / f"{job.stem}.npz", clip.depth)
         if clip.masks is not None:
             write_masks(out / "masks" / f"{job.stem}.masks.json", clip.masks)
         video.parent.mkdir(parents=True, exist_ok=True)
         write_clip(video, clip.frames, clip.fps, lossless=lossless, preview=True)
-    return Made(job.sample.id, job.member, job.seed, video.name, sha256_file(video))
+    return video
+
+
+def _copied(given: GivenClip, job: _Job, out: Path) -> Path:
+    """Copies: a link would break when the benchmark moves, and what is changed here must not change there."""
+    video = out / "videos" / f"{job.stem}{given.video.suffix}"
+    if not video.exists():
+        if given.depth is not None:
+            copy_atomic(given.depth, out / "depth_npzs" / f"{job.stem}.npz")
+        if given.masks is not None:
+            folder, suffix = ("segmentation", ".pkl") if given.masks.suffix == ".pkl" else ("masks", ".masks.json")
+            copy_atomic(given.masks, out / folder / f"{job.stem}{suffix}")
+        copy_atomic(given.video, video)
+    return video
 
 
 def _document(head: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> bytes:

@@ -8,17 +8,34 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path`` through a temporary file beside it."""
+    with _whole(path) as file:
+        file.write(content)
+
+
+def copy_atomic(source: Path, path: Path) -> None:
+    """Copy the bytes of ``source`` to ``path`` in the same way, without holding them in memory."""
+    with source.open("rb") as content, _whole(path) as file:
+        shutil.copyfileobj(content, file, 1 << 20)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the name ``path`` when everything is written, and leaves nothing otherwise."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o644)
