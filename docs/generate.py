@@ -34,6 +34,11 @@ COMMANDS = (
     ("metrics",),
     ("metrics", "list"),
     ("metrics", "audit"),
+    ("weights",),
+    ("weights", "list"),
+    ("weights", "fetch"),
+    ("weights", "verify"),
+    ("weights", "convert"),
     ("demo",),
     ("doctor",),
 )
@@ -91,7 +96,8 @@ def cli_page() -> str:
     for name, field in Settings.model_fields.items():
         default = "" if field.default is None else field.default
         lines.append(f"| `GEN_EVAL_{name.upper()}` | {default} | {field.description} |")
-    lines.append("| `GEN_EVAL_CONFIGS` | | folder whose `protocols/`, `presets/`, `benchmarks/` are searched first |")
+    searched = "`protocols/`, `presets/`, `benchmarks/`, `weights/`"
+    lines.append(f"| `GEN_EVAL_CONFIGS` | | folder whose {searched} are searched first |")
     return "\n".join(lines) + "\n"
 
 

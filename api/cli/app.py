@@ -10,7 +10,7 @@ from types import FrameType
 import typer
 
 import gen_eval
-from api.cli import benchmarks, controls, generate, imports, metrics, runs, score, system
+from api.cli import benchmarks, controls, generate, imports, metrics, runs, score, system, weights
 
 app = typer.Typer(
     name="gen-eval",
@@ -24,6 +24,7 @@ app.add_typer(score.app, name="score")
 app.add_typer(controls.app, name="controls")
 app.add_typer(benchmarks.app, name="data")
 app.add_typer(metrics.app, name="metrics")
+app.add_typer(weights.app, name="weights")
 app.command("generate")(generate.generate)
 app.command("import")(imports.import_results)
 app.command("report")(runs.report)

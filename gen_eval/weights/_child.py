@@ -152,8 +152,8 @@ def main() -> None:
     limit(request["memory"], request["seconds"], request["written"])
     try:
         answer = {"network": network, **convert(request)}
-    except MemoryError:
-        answer = {"error": "it needs more memory than the converter may use (--memory)"}
+    except (MemoryError, ImportError) as error:  # libraries that do not fit into memory cannot be imported
+        answer = {"error": f"it needs more memory than the converter may use (--memory): {str(error)[:200]}"}
     except Exception as error:
         answer = {"error": f"{type(error).__name__}: {str(error)[:2000]}"}
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -36,7 +36,8 @@ def _spoken_truth(value: Any) -> Any:
 
 
 def _with_kind(network: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(network.get("kind"), str):
+    kind = network.get("kind")
+    if not (isinstance(kind, str) and kind):
         raise ValueError("must name the kind of network, such as {kind: dino, width: 768, …}")
     return network
 
@@ -90,6 +91,8 @@ class Source(_Entry):
             raise ValueError("give one of url, hub, package")
         if self.hub and not self.revision:
             raise ValueError("hub needs a revision")
+        if self.companions and not self.hub:
+            raise ValueError("companions are files of a hub repository; give hub")
         if self.container == "nested" and not self.key:
             raise ValueError("container nested needs the key that holds the tensors")
         if self.container == "zip" and not self.member:

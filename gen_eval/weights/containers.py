@@ -13,7 +13,7 @@ import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gen_eval.weights.archives import ArchiveError, CheckedZip
 from gen_eval.weights.catalogue import Source
@@ -31,6 +31,8 @@ CONVERTIBLE = (
     "_codecs.encode",
 )
 _SHOWN = 5
+
+Value = TypeVar("Value")
 
 
 class ContainerError(Exception):
@@ -55,7 +57,7 @@ def read_tensors(path: Path, source: Source) -> dict[str, Tensor]:
         ContainerError: the file is damaged, of another container, or holds objects that are not accepted.
     """
     if source.container == "safetensors":
-        return kept(read_safetensors(path), source.keep)
+        return kept(plain_names(read_safetensors(path)), source.keep)
     if source.container == "torchscript" and is_torchscript(path):
         if source.sha256 is None:
             raise ContainerError("is a TorchScript archive without a published digest", convertible=True)
@@ -93,6 +95,22 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
         return load_file(path)
     except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise ContainerError(f"is no whole safetensors file ({_first_line(error)})") from None
+
+
+def safetensors_shapes(path: Path, keep: list[str]) -> dict[str, tuple[int, ...]]:
+    """Names (as :func:`read_tensors` gives them) and shapes of a safetensors file; its tensors are not read, no torch.
+
+    Raises:
+        ContainerError: it is damaged or of another format.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            shapes = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ContainerError(f"is no whole safetensors file ({_first_line(error)})") from None
+    return kept(plain_names(shapes), keep)
 
 
 def read_pickled(file: Path | io.BytesIO) -> Any:
@@ -191,7 +209,7 @@ def as_tensors(content: Any) -> dict[str, Tensor]:
     return {str(name): value.detach() for name, value in content.items()}
 
 
-def plain_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def plain_names(tensors: Mapping[str, Value]) -> dict[str, Value]:
     """Names without the prefix ``module.`` that data-parallel training puts before every one of them."""
     prefix = "module."
     if tensors and all(name.startswith(prefix) for name in tensors):
@@ -199,7 +217,7 @@ def plain_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return dict(tensors)
 
 
-def kept(tensors: Mapping[str, Tensor], prefixes: list[str]) -> dict[str, Tensor]:
+def kept(tensors: Mapping[str, Value], prefixes: list[str]) -> dict[str, Value]:
     """The tensors whose names begin with one of ``prefixes``; all when there are none."""
     if not prefixes:
         return dict(tensors)

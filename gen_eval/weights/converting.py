@@ -21,7 +21,9 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ from gen_eval.records.files import write_atomic
 from gen_eval.registry import require
 from gen_eval.weights.catalogue import Checkpoint, Source, checkpoint, checkpoint_names
 from gen_eval.weights.containers import is_torchscript
-from gen_eval.weights.digests import exclusive, file_digest, pins
+from gen_eval.weights.digests import file_digest, pins
 from gen_eval.weights.located import CONVERTED, RECORD
 
 SECONDS = 900
@@ -82,7 +84,8 @@ def convert(
     if not file.is_file():
         raise InputError(f"{file} is no file")
     for package in ("torch", "safetensors"):
-        require(package)
+        if find_spec(package) is None:  # the child imports them; here it would cost seconds
+            require(package)
     digest = file_digest(file)
     known = _source_of(file, digest)
     if not trust and not _is_known(digest):
@@ -105,12 +108,13 @@ def convert(
         "written": 2 * size + 64 * 2**20,  # half precision is kept, so no more than the file itself is expected
         "path": [folder for folder in sys.path if folder],
     }
-    with exclusive(target.with_name(f".{target.name}.lock")):
-        return _convert(request, target, note, {"file": file.name, "sha256": digest, "size": size})
+    return _convert(request, target, note, {"file": file.name, "sha256": digest, "size": size})
 
 
 def _convert(request: dict[str, Any], target: Path, note: Path, source: dict[str, Any]) -> Conversion:
-    part = target.with_name(f".{target.name}.part")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:40]}.", suffix=".part")
+    os.close(handle)
+    part = Path(name)
     try:
         answer = _ask_child({**request, "out": str(part.absolute())})
         result = {"file": target.name, "sha256": file_digest(part), "size": part.stat().st_size}
@@ -122,6 +126,7 @@ def _convert(request: dict[str, Any], target: Path, note: Path, source: dict[str
             "result": result,
         }
         note.unlink(missing_ok=True)  # never an old record beside a new file
+        part.chmod(0o644)
         part.replace(target)
         write_atomic(note, (json.dumps(record, indent=1, sort_keys=True) + "\n").encode())
     finally:

@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -137,11 +137,20 @@ def _read_table(path: Path, strict: bool = False) -> dict[str, Any]:
 
 
 def _change_table(path: Path, key: str, value: Any) -> None:
-    with exclusive(path.parent / f".{path.name}.lock"):
+    with _one_at_a_time():
         table = _read_table(path)
         if table.get(key) != value:
             table[key] = value
             write_atomic(path, (json.dumps(table, indent=1, sort_keys=True) + "\n").encode())
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Hold the weights folder's lock; where that folder cannot be written, nobody else writes there either."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            stack.enter_context(exclusive(weights_folder() / ".lock"))
+        yield
 
 
 @contextmanager

@@ -289,7 +289,7 @@ def _receive(answer: httpx.Response, wanted: Download, start: int, total: int | 
         seen = _digest_of_first(file, start)
         done = start
         progress(done, total or 0)
-        for block in answer.iter_raw(_BLOCK):
+        for block in answer.iter_raw():  # as they come: what a larger block would still wait for is lost in a cut
             done += len(block)
             if done > most:
                 raise FetchError(f"{wanted.url} sends more than the {most} bytes that it can have; stopped")
