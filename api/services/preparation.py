@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -197,6 +198,8 @@ def _check(request: ScoreRequest) -> None:
     for name in ("metrics", "seeds", "domains"):
         if getattr(request, name) == ():
             raise InputError(f"--{name} names nothing; name at least one, or leave the option out")
+        if twice := [one for one, count in Counter(getattr(request, name) or ()).items() if count > 1]:
+            raise InputError(f"--{name} names {twice[0]} more than once; name each of them once")
     texts = [request.model or label_of(request.videos), *(request.seeds or ()), *(request.domains or ())]
     if strange := [text for text in texts if not is_unicode(text)]:
         raise InputError(f"{strange[0]!a} is no UTF-8 text; give another name (--model labels the videos)")

@@ -27,6 +27,8 @@ def detect_layout(data: Path) -> str:
     """
     if data.is_file() and data.name.endswith((".jsonl", ".jsonl.gz")):
         return "samples-file"
+    if data.is_file() and data.match(_PROMPT_FILES):
+        return "pai-g"
     if data.is_dir():
         if (data / "videos").is_dir() and (data / "captions").is_dir():
             return "pai-c"
@@ -38,7 +40,8 @@ def detect_layout(data: Path) -> str:
             return "references"
     raise InputError(
         f"{data} is no benchmark data that is known here. Expected a folder with videos/ and captions/ (PAI-Bench-C), "
-        "one with a *_full_info.json (PAI-Bench-G), one with a samples.jsonl or with reference videos, or a .jsonl file"
+        "one with a *_full_info.json (PAI-Bench-G), that file itself, one with a samples.jsonl or with reference videos, "
+        "or a .jsonl file"
     )
 
 
@@ -203,11 +206,15 @@ def _metadata_domains(path: Path, rejected: list[Rejected]) -> dict[str, str | N
 # --- PAI-Bench-G ---------------------------------------------------------------------------------------------------
 
 
-def _load_pai_g(root: Path) -> Benchmark:
-    files = sorted(root.glob(_PROMPT_FILES))
+def _load_pai_g(data: Path) -> Benchmark:
+    """The samples of a folder with one prompt file, or of the prompt file itself."""
+    root = data.parent if data.is_file() else data
+    files = [data] if data.is_file() else sorted(root.glob(_PROMPT_FILES))
     if len(files) != 1:
         found = ", ".join(path.name for path in files) or "none"
-        raise InputError(f"{root} must hold exactly one prompt file {_PROMPT_FILES}; found {found}")
+        raise InputError(
+            f"{root} must hold exactly one prompt file {_PROMPT_FILES}; found {found}. Give the file itself as --data"
+        )
     content = _read_json(files[0])
     if not isinstance(content, list):
         raise InputError(f"{files[0]} must be a JSON list of objects with video_id and prompt_en")

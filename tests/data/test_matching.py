@@ -55,6 +55,29 @@ def test_the_public_mapping(tmp_path):
     assert benchmark.layout == "pai-g"
 
 
+def test_the_prompt_file_itself_is_data_too(tmp_path):
+    data = prompt_file(tmp_path / "data", GOLDEN["prompt_file"])
+    (data / "other_full_info.json").write_text("[]")
+    videos = folder(tmp_path / "videos", GOLDEN["videos"])
+    with pytest.raises(InputError, match=r"found bench_full_info\.json, other_full_info\.json\. Give the file itself"):
+        load_benchmark(data, videos=videos, track="quality")
+    benchmark = load_benchmark(data / "bench_full_info.json", videos=videos, track="quality")
+    assert (benchmark.layout, benchmark.root) == ("pai-g", data)
+    assert benchmark.by_id["av_02"].condition_image == data / "condition_image" / "av_02.png"
+    assert list(benchmark.by_id) == sorted(entry["video_id"] for entry in GOLDEN["prompt_file"])
+
+
+def test_real_videos_beside_the_prompt_file_are_references(tmp_path):
+    data = prompt_file(tmp_path / "data", [*GOLDEN["prompt_file"], {"video_id": "../escape"}])
+    folder(data / "videos", ["av_02.mp4", "stray.mp4"])
+    folder(data / "depth_npzs", ["av_02.npz"])
+    folder(tmp_path / "data", ["escape.mp4"])
+    by_id = load_benchmark(data, videos=data / "videos", track="quality").by_id
+    assert by_id["av_02"].reference == data / "videos" / "av_02.mp4"
+    assert by_id["av_02"].depth == data / "depth_npzs" / "av_02.npz"
+    assert by_id["robot_001"].reference is by_id["../escape"].reference is None
+
+
 def test_an_id_never_claims_the_files_of_a_longer_one(tmp_path):
     names = GOLDEN["id_that_is_prefix_of_other"]["videos"]
     for order in (["a", "a__b"], ["a__b", "a"]):
