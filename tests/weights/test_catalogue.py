@@ -149,3 +149,33 @@ def test_an_id_cannot_lead_out_of_the_weights_folder(catalogue, make_entry):
     path.write_text(yaml.safe_dump({"../evil": make_entry(SOURCE)}))
     with pytest.raises(InputError, match="plain relative file name"):
         checkpoint_names()
+
+
+def test_every_network_of_a_metric_is_in_the_catalogue_and_knows_the_metric():
+    from gen_eval.protocols import load_protocol, protocol_names
+    from gen_eval.registry import load, names
+
+    for name in names("gen_eval.metrics"):
+        metric = load("gen_eval.metrics", name)
+        for protocol in protocol_names(name):
+            for needed in metric.networks(load_protocol(name, protocol).measure):
+                assert name in checkpoint(needed).used_by, (name, needed)
+                assert checkpoint(needed).network is not None
+
+
+def test_every_shipped_network_has_exactly_the_tensors_of_its_list():
+    pytest.importorskip("torch")
+    from importlib.util import find_spec
+
+    from gen_eval.networks.loading import build
+    from gen_eval.networks.registry import BUILDERS
+
+    compared = []
+    for name in QUALITY:
+        section = checkpoint(name).network
+        if find_spec(BUILDERS[section["kind"]].partition(":")[0]) is None:
+            continue
+        module = build(section, name=name)
+        assert {key: list(tensor.shape) for key, tensor in module.state_dict().items()} == manifest(name)
+        compared.append(name)
+    assert compared
