@@ -74,9 +74,9 @@ def embed_clip(frames: NDArray[np.uint8], *, network: str, **parameters: Any) ->
     from gen_eval.networks.loading import loaded
 
     module = loaded(network)
-    seen = view(frames, **parameters)
+    seen = view(frames, **parameters)  # in main memory: where values are rounded, all devices round alike
     with torch.inference_mode(), memory_errors(), autocast(module):
-        return numpy_of(module.embed_clip(seen[None].to(dtype_of(module))))
+        return numpy_of(module.embed_clip(seen[None].to(current().device, dtype_of(module))))
 
 
 def dtype_of(module: Any) -> Any:

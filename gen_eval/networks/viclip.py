@@ -9,17 +9,17 @@ Source: InternVid (Wang et al. 2023), ViCLIP; used by VBench and PAI-Bench for o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gen_eval.networks.attention import QuickGELU, class_token
+from gen_eval.networks.tokenizer import tokenize
+
 VOCABULARY = 49408
 _PICTURE = 224
-
-
-def _quick_gelu(x: Tensor) -> Tensor:
-    """``x * sigmoid(1.702 x)``, with one temporary array in place of two."""
-    return torch.sigmoid_(1.702 * x).mul_(x)
 
 
 class _Attention(nn.Module):
@@ -32,33 +32,26 @@ class _Attention(nn.Module):
         self.in_proj_bias = nn.Parameter(torch.empty(3 * width))
         self.out_proj = nn.Linear(width, width)
 
-    def _mixed(self, q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False) -> Tensor:
-        q, k, v = (part.view(*part.shape[:2], self.heads, -1).transpose(1, 2) for part in (q, k, v))
+    def forward(self, x: Tensor, *, causal: bool = False) -> Tensor:
+        """Attention of all tokens of ``x`` (B, N, width) to all, or to the earlier ones and themselves."""
+        q, k, v = (
+            part.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+            for part in functional.linear(x, self.in_proj_weight, self.in_proj_bias).chunk(3, dim=-1)
+        )
         mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
         out: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
         return out
-
-    def forward(self, x: Tensor, *, causal: bool = False) -> Tensor:
-        """Attention of all tokens of ``x`` (B, N, width) to all, or to the earlier ones and themselves."""
-        q, k, v = functional.linear(x, self.in_proj_weight, self.in_proj_bias).chunk(3, dim=-1)
-        return self._mixed(q, k, v, causal=causal)
-
-    def first(self, x: Tensor) -> Tensor:
-        """Row 0 of ``forward(x)``, (B, 1, width): the query projection and the output are computed for it alone."""
-        width = x.shape[-1]
-        q = functional.linear(x[:, :1], self.in_proj_weight[:width], self.in_proj_bias[:width])
-        k, v = functional.linear(x, self.in_proj_weight[width:], self.in_proj_bias[width:]).chunk(2, dim=-1)
-        return self._mixed(q, k, v)
 
 
 class _Mlp(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.c_fc = nn.Linear(width, 4 * width)
+        self.gelu = QuickGELU()
         self.c_proj = nn.Linear(4 * width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.c_proj(_quick_gelu(self.c_fc(x)))
+        out: Tensor = self.c_proj(self.gelu(self.c_fc(x)))
         return out
 
 
@@ -78,10 +71,15 @@ class _Block(nn.Module):
         return out
 
     def first(self, x: Tensor) -> Tensor:
-        """Row 0 of ``forward(x)``, (B, 1, width)."""
-        row = x[:, :1] + self.attn.first(self.ln_1(x))
-        out: Tensor = row + self.mlp(self.ln_2(row))
-        return out
+        """Row 0 of ``forward(x)``, (B, width)."""
+        return class_token(
+            x,
+            norms=(self.ln_1, self.ln_2),
+            projection=(self.attn.in_proj_weight, self.attn.in_proj_bias),
+            heads=self.attn.heads,
+            output=self.attn.out_proj,
+            mlp=self.mlp,
+        )
 
 
 class _Transformer(nn.Module):
@@ -101,7 +99,7 @@ class _Transformer(nn.Module):
         for block in blocks:
             x = block(x)
         assert isinstance(last, _Block)
-        return last.first(x)[:, 0]
+        return last.first(x)
 
 
 class _VisionEncoder(nn.Module):
@@ -178,6 +176,15 @@ class ViCLIP(nn.Module):
         embedded: Tensor = self.vision_encoder(frames)
         return embedded
 
+    def tokenize(self, texts: Sequence[str]) -> tuple[Tensor, list[int]]:
+        """What ``embed_text`` takes, and how many tokens of each text were cut; see :mod:`gen_eval.networks.tokenizer`.
+
+        Raises:
+            ItemError: ``missing_weights``: the package with the vocabulary is not installed.
+        """
+        rows, cut = tokenize(texts, context=self.text_encoder.positional_embedding.shape[0])
+        return torch.from_numpy(rows), cut
+
     def embed_text(self, tokens: Tensor) -> Tensor:
         """Embeddings (n, output) of texts.
 
@@ -189,7 +196,7 @@ class ViCLIP(nn.Module):
         """
         context = self.text_encoder.positional_embedding.shape[0]
         if tokens.ndim != 2 or tokens.shape[1] != context:
-            raise ValueError(f"tokens must be (n, {context}), not {tuple(tokens.shape)}; see networks.tokenizer")
+            raise ValueError(f"tokens must be (n, {context}), not {tuple(tokens.shape)}; see ViCLIP.tokenize")
         embedded: Tensor = self.text_encoder(tokens)
         return embedded
 
