@@ -4,6 +4,8 @@ from gen_eval.quality.aesthetic_quality import aesthetic_quality
 from gen_eval.quality.background_consistency import background_consistency
 from gen_eval.quality.i2v_background import i2v_background
 from gen_eval.quality.i2v_subject import i2v_subject
+from gen_eval.quality.imaging_quality import imaging_quality
+from gen_eval.quality.overall_consistency import overall_consistency
 from gen_eval.quality.subject_consistency import subject_consistency
 from gen_eval.quality.temporal_flickering import temporal_flickering
 
@@ -12,6 +14,8 @@ __all__ = [
     "background_consistency",
     "i2v_background",
     "i2v_subject",
+    "imaging_quality",
+    "overall_consistency",
     "subject_consistency",
     "temporal_flickering",
 ]
