@@ -23,7 +23,7 @@ Baseline = Annotated[
 OneProtocol = Annotated[str | None, typer.Option(help="Compare under this protocol only; default: under all.")]
 FailIf = Annotated[
     Literal["worse"] | None,
-    typer.Option(help="End with exit code 1 when a metric is clearly worse than in the first run."),
+    typer.Option(help="End with exit code 1 when a metric or total is clearly worse than in the first run."),
 ]
 Whole = Annotated[Path, typer.Option(help="Folder of the merged run; continued when it holds the same run.")]
 

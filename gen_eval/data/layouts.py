@@ -40,8 +40,8 @@ def detect_layout(data: Path) -> str:
             return "references"
     raise InputError(
         f"{data} is no benchmark data that is known here. Expected a folder with videos/ and captions/ (PAI-Bench-C), "
-        "one with a *_full_info.json (PAI-Bench-G), that file itself, one with a samples.jsonl or with reference videos, "
-        "or a .jsonl file"
+        "one with a *_full_info.json (PAI-Bench-G), that file itself, one with a samples.jsonl, one with reference "
+        "videos, or a .jsonl file"
     )
 
 
