@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from api.services.network_facts import networks_of, not_for_commercial_use
 from api.services.wording import NO_VALUE, counted, ends, interval, number
 from gen_eval.records import Status
 
@@ -46,6 +47,8 @@ def print_summary(to: Console, results: RunResults) -> None:
     to.print(table)
     _print_totals(to, results)
     _print_caveats(to, results.aggregate)
+    for used in not_for_commercial_use(networks_of(results.manifest)):
+        to.print(f"not for commercial use: {used.title} ({used.licence})", markup=False, soft_wrap=True)
 
 
 def _print_totals(to: Console, results: RunResults) -> None:

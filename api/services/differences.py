@@ -65,6 +65,7 @@ def differences(first: RunResults, second: RunResults) -> tuple[Difference, ...]
         pair.domains(),
         pair.totals(),
         pair.environment(),
+        pair.networks(),
         pair.rest(),
         pair.model(),
         pair.videos(),
@@ -97,13 +98,14 @@ _HANDLED = frozenset(
         "domains",
         "limit",
         "environment",
+        "networks",
         "model",
     }
     | {"unknown_videos", "not_asked_videos"}
 )
 
 
-_NOT_SAID = frozenset({"chunk", "networks"})
+_NOT_SAID = frozenset({"chunk"})
 """What the manifest of an imported run cannot say."""
 
 
@@ -244,6 +246,18 @@ class _Pair:
             if one.get(name) != other.get(name):
                 text = f"{name}: {one.get(name, 'absent')} and {other.get(name, 'absent')}"
                 yield Difference("environment", text)
+
+    def networks(self) -> Iterator[Difference]:
+        """Placement, packages and weights of the networks that both used."""
+        if self._any_imported:
+            return
+        one, other = (run.manifest.get("networks") or {} for run in (self.first, self.second))
+        for part, kind in (("placement", "networks"), ("packages", "package"), ("weights", "weights of")):
+            for name in sorted(one.get(part, {}).keys() & other.get(part, {}).keys()):
+                values = [side[part][name] for side in (one, other)]
+                if values[0] != values[1]:
+                    shown = [str(value)[:12] if part == "weights" and value else str(value) for value in values]
+                    yield Difference("networks", f"{kind} {name}: {shown[0]} and {shown[1]}")
 
     def rest(self) -> Iterator[Difference]:
         """Every other field of the manifests, so that nothing goes unsaid."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from gen_eval import weights
 from gen_eval.features.plan import Measurement, Plan
-from gen_eval.records import digest_of
+from gen_eval.records import InputError, digest_of
 
 _PACKAGES = ("torch", "torchvision", "timm", "open_clip_torch")
 
@@ -50,3 +51,55 @@ def weights_digest(measurement: Measurement, section: Mapping[str, Any] | None) 
     if not digests or any(digest is None for digest in digests.values()):
         return None
     return next(iter(digests.values())) if len(digests) == 1 else digest_of(digests)
+
+
+@dataclass(frozen=True)
+class UsedNetwork:
+    """A network that scores of a run depend on.
+
+    Attributes:
+        checkpoint: its name.
+        title: for people.
+        sha256: digest of the file that was used, ``None`` when it was not there.
+        licence: of the weights.
+        commercial: whether that allows commercial use, as we read it: ``yes``, ``no`` or ``unknown``.
+    """
+
+    checkpoint: str
+    title: str
+    sha256: str | None
+    licence: str
+    commercial: str
+
+
+def networks_of(manifest: Mapping[str, Any]) -> tuple[UsedNetwork, ...]:
+    """The networks that a run used, with the licences of their weights."""
+    section = manifest.get("networks") or {}
+    return tuple(_used(name, digest) for name, digest in sorted(section.get("weights", {}).items()))
+
+
+def _used(name: str, digest: str | None) -> UsedNetwork:
+    try:
+        entry = weights.checkpoint(name)
+    except InputError:  # a checkpoint of an own catalogue that is not at hand now
+        return UsedNetwork(name, name, digest, "not known here", "unknown")
+    return UsedNetwork(name, entry.title, digest, entry.licence, entry.commercial)
+
+
+def not_for_commercial_use(networks: Sequence[UsedNetwork]) -> tuple[UsedNetwork, ...]:
+    """Those that scores come from and whose licence forbids commercial use, or leaves it open."""
+    return tuple(one for one in networks if one.sha256 is not None and one.commercial != "yes")
+
+
+def networks_json(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What ``--json`` says of the networks of a run, ``None`` when it used none."""
+    section = manifest.get("networks")
+    if not section:
+        return None
+    used = networks_of(manifest)
+    return {
+        "placement": section["placement"],
+        "packages": section["packages"],
+        "weights": [asdict(one) for one in used],
+        "commercial_use": not not_for_commercial_use(used),
+    }

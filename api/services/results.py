@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.services.aggregation import Part, Source, Table, Totals, asked_of, tables_of, totals_over
 from api.services.facts import facts_of
+from api.services.network_facts import networks_json
 from gen_eval.records import InputError, Score, Status
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS, EXIT_PART_ABSENT
 from gen_eval.records.run import RunFolder
@@ -149,6 +150,7 @@ class RunResults:
             "totals": _table_json(self.totals),
             "group_totals": {domain: _table_json(totals) for domain, totals in self.group_totals.items()},
             **({"imported": self.manifest["imported"]} if self.imported else {}),
+            "networks": networks_json(self.manifest),
             "unknown_videos": self.manifest["unknown_videos"],
             "not_asked_videos": self.manifest["not_asked_videos"],
             "rejected": self.manifest["rejected"],

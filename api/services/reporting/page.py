@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.services import wording
 from api.services.comparison import Comparison, compare
+from api.services.network_facts import UsedNetwork, networks_of, not_for_commercial_use
 from api.services.reporting.charts import HEIGHT, Histogram, IntervalChart
 from api.services.reporting.limits import Limits
 from api.services.reporting.problems import Problem, problems_of
@@ -90,6 +91,8 @@ class RunView:
     absent: int
     absent_samples: str
     imported: tuple[str, ...]
+    networks: tuple[UsedNetwork, ...]
+    restricted: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     rules: tuple[tuple[str, str, str, str], ...]
 
@@ -150,6 +153,8 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
         absent=len(run.absent),
         absent_samples=wording.listed(list(dict.fromkeys(key[1] for key in run.absent))),
         imported=tuple(_imported(run)),
+        networks=networks_of(manifest),
+        restricted=tuple(f"{one.title} ({one.licence})" for one in not_for_commercial_use(networks_of(manifest))),
         facts=tuple(_facts(run)),
         rules=tuple(_rules(manifest)),
     )
@@ -175,7 +180,19 @@ def _facts(run: RunResults) -> Sequence[tuple[str, str]]:
         ("limit", "none" if manifest["limit"] is None else f"the first {wording.counted(manifest['limit'], 'sample')}"),
         ("frames held at a time", "not known" if manifest["chunk"] is None else str(manifest["chunk"])),
     ]
-    return [*facts, *sorted((str(name), str(value)) for name, value in manifest["environment"].items())]
+    versions = sorted((str(name), str(value)) for name, value in manifest["environment"].items())
+    return [*facts, *_networks(manifest), *versions]
+
+
+def _networks(manifest: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Where and how exactly networks ran, and the packages that ran them."""
+    section = manifest.get("networks")
+    if not section:
+        return []
+    placement = section["placement"]
+    ran = f"{placement['device']}, {placement['dtype']}{', compiled' if placement['compile'] else ''}"
+    packages = sorted((name, str(found or "not installed")) for name, found in section["packages"].items())
+    return [("networks ran on", ran), *packages]
 
 
 def _imported(run: RunResults) -> Iterator[str]:
