@@ -74,7 +74,7 @@ class Source(_Entry):
     url: str | None = None
     hub: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")] | None = None
     revision: FileName | None = None
-    package: str | None = None
+    package: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]*$")] | None = None
     key: str | None = None
     member: str | None = None
     keep: list[str] = Field(default_factory=list)

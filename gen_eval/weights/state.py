@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gen_eval.records import ItemError, MissingPart, Reason
+from gen_eval.records import InputError, ItemError, MissingPart, Reason
 from gen_eval.registry import require
 from gen_eval.weights.catalogue import checkpoint
 from gen_eval.weights.containers import ContainerError, kept, plain_names, read_safetensors, read_tensors
@@ -38,11 +38,17 @@ def load_state(name: str) -> dict[str, Tensor]:
         require("torch")
     except MissingPart as error:
         raise ItemError(Reason.MISSING_WEIGHTS, f"{entry.title} needs torch: {error}", {"checkpoint": name}) from None
-    found.check()
     try:
+        found.check()
         tensors = _read(found)
     except ContainerError as error:
         raise ItemError(Reason.BAD_WEIGHTS, _unreadable(found, error), {"checkpoint": name}) from None
+    except InputError:  # a row names no path of the machine
+        said = "the file of pinned digests is damaged; `gen-eval weights verify` says where it lies"
+        raise ItemError(Reason.BAD_WEIGHTS, said, {"checkpoint": name}) from None
+    except OSError as error:
+        said = f"{found.key} cannot be read ({error.strerror or type(error).__name__}); check its rights"
+        raise ItemError(Reason.BAD_WEIGHTS, said, {"checkpoint": name}) from None
     return {key: tensor.float() if _is_half(tensor) else tensor for key, tensor in tensors.items()}
 
 

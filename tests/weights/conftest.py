@@ -79,6 +79,8 @@ class Site:
         self.files, self.tags, self.moved = {}, {}, {}
         self.cuts, self.answers, self.asked = [], [], []
         self.length = None
+        self.stall = None  # so many bytes, then silence until the test ends
+        self.done = threading.Event()
         self.ranges = True
         self.tagged = True
 
@@ -130,7 +132,10 @@ class Handler(BaseHTTPRequestHandler):
             body = body[: site.cuts.pop(0)]
         if length == site.CHUNKED:
             body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:1000], body[1000:], b""))
-        self.wfile.write(body)
+        self.wfile.write(body if site.stall is None else body[: site.stall])
+        if site.stall is not None:
+            self.wfile.flush()
+            site.done.wait(60)
         self.close_connection = True
         return None
 
@@ -145,6 +150,7 @@ def site():
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     yield server.site
+    server.site.done.set()
     server.shutdown()
     server.server_close()
     thread.join()

@@ -3,6 +3,10 @@
 import hashlib
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -60,7 +64,12 @@ def weights(cli, tmp_path, site, make_entry):
         "GEN_EVAL_WEIGHTS": str(tmp_path / "weights"),
         "GEN_EVAL_HUB": site.address,
     }
-    return lambda *arguments, **more: cli("weights", *arguments, **{**env, **more})
+
+    def run(*arguments, **more):
+        return cli("weights", *arguments, **{**env, **more})
+
+    run.env = env
+    return run
 
 
 def test_list_says_what_there_is_without_reading_files(weights, tmp_path):
@@ -126,6 +135,41 @@ def test_a_file_that_differs_from_the_pinned_digest_is_not_kept(weights, site, t
     done = weights("fetch", "bound", "--accept-licence", GEN_EVAL_WEIGHTS_LOCK=str(tmp_path / "project.lock.json"))
     assert done.code == 1
     assert f"expected {'c' * 64}" in done.out
+
+
+def test_a_full_disk_keeps_the_part_and_the_same_command_goes_on(weights, site, tmp_path):
+    limited = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+sys.argv = ["gen-eval", "weights", "fetch", "free"]
+from api.cli import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", limited], capture_output=True, text=True, timeout=120, env={**os.environ, **weights.env}
+    )
+    assert done.returncode == 1
+    assert "no room for a.pth" in done.stdout
+    assert "4000 bytes are kept, about 6240 more bytes are needed" in done.stdout
+    assert (tmp_path / "weights" / "free" / "a.pth.part").stat().st_size == 4000
+    assert weights("fetch", "free").code == 0
+    assert site.asked[-1][1]["Range"] == "bytes=4000-"
+    assert (tmp_path / "weights" / "free" / "a.pth").read_bytes() == CONTENT
+
+
+def test_an_interrupted_fetch_says_so_and_goes_on(weights, site, start, tmp_path):
+    site.stall = 4000
+    process = start("weights", "fetch", "free", **weights.env)
+    part = tmp_path / "weights" / "free" / "a.pth.part"
+    until = time.monotonic() + 60
+    while not (part.exists() and part.stat().st_size == 4000) and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    assert b"the same command goes on from there" in process.stderr.read()
+    site.stall = None
+    assert weights("fetch", "free").code == 0
+    assert site.asked[-1][1]["Range"] == "bytes=4000-"
 
 
 def test_a_mirror_serves_without_network(weights, site, tmp_path):

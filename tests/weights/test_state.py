@@ -229,6 +229,21 @@ def test_an_absent_checkpoint_names_the_command_and_the_licence(folder):
         assert said in raised.value.message
 
 
+def test_what_is_wrong_on_the_machine_is_said_without_its_paths(own, folder, monkeypatch):
+    from gen_eval.weights import located
+
+    own("a.pth", "state_dict", saved(TENSORS))
+    (folder / "lock.json").write_text("{")
+    assert refusal() == "the file of pinned digests is damaged; `gen-eval weights verify` says where it lies"
+    (folder / "lock.json").unlink()
+
+    def forbidden(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(located, "file_digest", forbidden)
+    assert refusal() == "own/a.pth cannot be read (Permission denied); check its rights"
+
+
 def test_names_that_fit_pass():
     check_names("own", TENSORS, {"b": [], "a.weight": (2, 3)})
 
