@@ -154,7 +154,7 @@ class _Draft:
             values = _empty(part)
             for row in rows:
                 values[row.sample][row.member] = row.values.get(name)
-            columns[name] = replace(main, values=values, interval=False)
+            columns[name] = replace(main, values=values, unit=facts_of(metric).unit_of(name), interval=False)
         for rule in _beside(manifest, metric, protocol):
             weights = _weights(rows)
             if rule != _FRAME_WEIGHTED or _unweighed(rows, weights) is None:

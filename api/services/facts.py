@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ class Facts:
         reads: files of a sample that a value depends on, as the manifest names them.
         caveat: why its values must not rank systems alone.
         version: of the metric; 1 when it is not installed.
+        further_units: units of further numbers that have another one than the value.
     """
 
     unit: str
@@ -31,6 +33,11 @@ class Facts:
     reads: tuple[str, ...] = ()
     caveat: str = ""
     version: int = 1
+    further_units: Mapping[str, str] = field(default_factory=dict)
+
+    def unit_of(self, name: str) -> str:
+        """Unit of the further number ``name``."""
+        return self.further_units.get(name, self.unit)
 
 
 @lru_cache(maxsize=256)
@@ -54,6 +61,7 @@ def facts_of(metric: str) -> Facts:
         _reads(found),
         found.caveat,
         found.version,
+        found.further_units,
     )
 
 

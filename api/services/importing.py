@@ -19,6 +19,7 @@ from gen_eval.data import Benchmark, load_benchmark
 from gen_eval.data.benchmark import domain_of_id
 from gen_eval.data.naming import is_unicode
 from gen_eval.data.result_files import (
+    DIMENSIONS,
     ResultFile,
     VideoRecord,
     WrittenDimension,
@@ -274,7 +275,8 @@ def _outcome(dimension: str, records: Sequence[VideoRecord]) -> dict[str, Any]:
         return _without(Reason.NOT_FINITE, "the result file holds NaN or infinity for this video", **detail)
     if record.count is not None:
         detail |= {"sum": record.value * record.count if record.sum is None else record.sum, "count": record.count}
-    return {"value": record.value, "status": Status.OK, "detail": detail}
+    further = {"raw": record.raw} if DIMENSIONS[dimension].divisor != 1 else {}
+    return {"value": record.value, "status": Status.OK, "detail": detail, "values": further}
 
 
 def _without(reason: Reason, message: str, **detail: Any) -> dict[str, Any]:

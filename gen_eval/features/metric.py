@@ -168,6 +168,7 @@ class Metric(ABC):
         uses_prompt: whether features of the sample's prompt are handed to ``meter`` as ``text``.
         marks_constant_frames: whether a clip with a frame of one colour gets the flag ``constant_frame``.
         unit: unit of the value, ``ratio`` when it has none.
+        further_units: units of further numbers (the result's ``values``) that have another one, by name.
         bounds: least and largest value, ``None`` where there is no bound.
         higher_is_better: direction; decides whether ``mean_missing_as_zero`` is shown.
         source: where the definition comes from.
@@ -184,6 +185,7 @@ class Metric(ABC):
     uses_prompt: ClassVar[bool] = False
     marks_constant_frames: ClassVar[bool] = False
     unit: ClassVar[str] = "ratio"
+    further_units: ClassVar[Mapping[str, str]] = {}
     bounds: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
     higher_is_better: ClassVar[bool] = True
     source: ClassVar[str]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ class ImagingQuality(Metric):
     track = "quality"
     inputs = "single"
     bounds = (None, None)
+    further_units: ClassVar[Mapping[str, str]] = {"raw": "of 100"}
     marks_constant_frames = True
     source = "VBench, imaging quality; PAI-Bench-G, section 3.1 and appendix A.2 (public code)"
 

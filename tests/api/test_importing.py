@@ -71,7 +71,10 @@ def test_every_total_of_the_file_comes_out_of_the_rows(bring):
     assert run.domains == {"av_1": "av", "robot_2": "robot", "robot_3": "robot"}
     assert {row.weights for row in run.rows} == {None}
     quality = next(row for row in run.rows if row.metric == "imaging_quality")
-    assert quality.detail["raw"] == pytest.approx(100 * quality.value)
+    assert quality.values["raw"] == pytest.approx(100 * quality.value)
+    beside = run.aggregate["imaging_quality"]["reference"].values["raw"]
+    assert beside.value == pytest.approx(100 * content["imaging_quality"][0])
+    assert beside.unit == "of 100"
     background = next(row for row in run.rows if row.metric == "background_consistency")
     assert background.detail["sum"] == pytest.approx(background.value * background.detail["count"])
     assert next(row for row in run.rows if row.metric == "i2v_subject").detail["condition_image"] == "av_1.jpg"
@@ -184,7 +187,8 @@ def own_run(imported, shift=0.0):
     """A run of one's own with the same samples under the same rules, whose weights and videos are known."""
     manifest = {name: value for name, value in deepcopy(imported.manifest).items() if name != "imported"}
     manifest |= {"layout": "pai-g", "chunk": 8, "environment": {"numpy": "2.4"}, "model": "own"}
-    manifest["networks"] = {"placement": {"device": "cpu"}}
+    placement = {"device": "cpu", "dtype": "float32", "compile": False}
+    manifest["networks"] = {"placement": placement, "packages": {"torch": "2"}, "weights": {"dino_vitb16": "w" * 64}}
     manifest["samples"] = [
         {
             **sample,

@@ -198,18 +198,25 @@ def _cell(metric: str, row: Score | None) -> Cell:
 
 
 def _entry(row: Score) -> Entry:
-    unit = facts_of(row.metric).unit
+    facts = facts_of(row.metric)
+    further = (f"{name} {_further(value, facts.unit_of(name))}" for name, value in sorted(row.values.items()))
     return Entry(
         metric=row.metric,
         protocol=row.protocol,
-        text=wording.number(row.value, unit),
-        further=", ".join(f"{name} {wording.number(value, unit)}" for name, value in sorted(row.values.items())),
+        text=wording.number(row.value, facts.unit),
+        further=", ".join(further),
         status=str(row.status),
         reason="" if row.reason is None else str(row.reason),
         words="" if row.reason is None else wording.REASON_WORDS[row.reason],
         message=str(row.detail.get("message", "")),
         flags=" ".join(map(str, row.flags)),
     )
+
+
+def _further(value: float | None, unit: str) -> str:
+    """A further number with its unit, which need not be that of the metric."""
+    text = wording.number(value, unit)
+    return text if value is None or unit == "ratio" else f"{text} {wording.unit_of(unit)}".rstrip()
 
 
 class _Illustrator:
