@@ -20,6 +20,7 @@ from gen_eval.records.errors import InputError
 Container = Literal["safetensors", "state_dict", "nested", "torchscript", "zip", "dreamsim_archive"]
 Commercial = Literal["yes", "no", "unknown"]
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # every process reads the catalogue: ten times as fast
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
@@ -192,7 +193,7 @@ def _read_all(stamped: tuple[tuple[Path, int, int], ...]) -> dict[str, Checkpoin
     table: dict[str, Checkpoint] = {}
     for path, _time, _size in stamped:
         try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+            content = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER) or {}  # noqa: S506 - a safe one
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise InputError(f"{path} cannot be read as YAML: {error}") from error
         if not isinstance(content, Mapping):
