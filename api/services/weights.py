@@ -317,7 +317,7 @@ def _asked(found: Located) -> tuple[Shapes | None, Shapes]:
         module: Any = build(entry.network, name=entry.name)
         translate = getattr(module, "translate", None)
         tensors = translate(tensors) if translate else tensors
-        listed = listed or _shapes(module.state_dict())
+        listed = _shapes(module.state_dict())
     return listed, _shapes(tensors)
 
 

@@ -5,14 +5,14 @@ import io
 import zipfile
 
 import pytest
+import yaml
 
 torch = pytest.importorskip("torch")
 
 from gen_eval.networks.loading import build, forget, loaded  # noqa: E402
-from gen_eval.networks.registry import BUILDERS  # noqa: E402
 from gen_eval.records import ItemError, Reason  # noqa: E402
 from gen_eval.settings import settings  # noqa: E402
-from gen_eval.weights import checkpoint  # noqa: E402
+from gen_eval.weights import checkpoint, manifest  # noqa: E402
 
 
 @pytest.fixture
@@ -26,15 +26,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def tensors(name):
-    """Numbers for every tensor of a checkpoint, by the network's own names."""
+    """Numbers for every tensor of a checkpoint, by the published names."""
     generator = torch.Generator().manual_seed(0)
-    section = checkpoint(name).network
-    pytest.importorskip(BUILDERS[section["kind"]].partition(":")[0])
-    state = build(section, name=name).state_dict()
-    return {
-        key: torch.randn(tensor.shape, generator=generator) if tensor.is_floating_point() else torch.zeros(tensor.shape)
-        for key, tensor in state.items()
-    }
+    return {key: torch.randn(shape, generator=generator) for key, shape in manifest(name).items()}
 
 
 def parallel(state):
@@ -65,10 +59,27 @@ def test_every_tensor_arrives(folder, name, pack):
     path.parent.mkdir()
     state = tensors(name)
     pack(path, state)
-    found = loaded(name).state_dict()
-    assert list(found) == list(state)
-    for key, tensor in state.items():
+    network = loaded(name)
+    found, expected = network.state_dict(), getattr(network, "translate", dict)(state)
+    assert sorted(found) == sorted(expected)
+    for key, tensor in expected.items():
         assert torch.equal(found[key], tensor.to(found[key].dtype)), key
+
+
+def test_a_port_with_other_names_is_verified_through_the_network(folder, monkeypatch):
+    from api.services.weights import verify
+
+    path = folder / "raft_things" / "port.pth"
+    path.parent.mkdir()
+    torch.save(build({"kind": "raft"}).to_empty(device="cpu").state_dict(), path)
+    entry = checkpoint("raft_things").model_dump(exclude={"name"})
+    entry["sources"] = [{"file": "port.pth", "container": "state_dict", "names": "torchvision"}]
+    configs = folder / "configs" / "weights"
+    configs.mkdir(parents=True)
+    (configs / "own.yaml").write_text(yaml.safe_dump({"raft_things": entry}))
+    monkeypatch.setenv("GEN_EVAL_CONFIGS", str(folder / "configs"))
+    line = verify(["raft_things"])[0]
+    assert (line["status"], line["problems"]) == ("ok", [])
 
 
 def test_the_checkpoint_of_another_network_is_refused_with_the_names_that_differ(folder):
