@@ -18,7 +18,7 @@ def fresh():
     [
         ("WORKERS", "-1"),
         ("WORKERS", "many"),
-        ("THREADS", "0"),
+        ("THREADS", "-1"),
         ("CHUNK", "0"),
         ("ATTEMPTS", ""),
         ("MAX_PIXELS", "1.5"),
