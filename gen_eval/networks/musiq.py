@@ -209,7 +209,8 @@ class Musiq(nn.Module):
         places = self.transformer_encoder.places([grid for _, grid in cut])
         summary = self.transformer_encoder(tokens, places)
         # the head in float32, and so no linear layer under autocast: near 50 the steps of bfloat16 are 0.25
-        return (summary.float() * self.head.weight.float()).sum(-1, keepdim=True) + self.head.bias.float()
+        quality: Tensor = (summary.float() * self.head.weight.float()).sum(-1, keepdim=True) + self.head.bias.float()
+        return quality
 
     def _stem(self, patches: Tensor) -> Tensor:
         """(m, 3, 32, 32) -> (m, hidden)."""
