@@ -18,7 +18,6 @@ from torch.nn import functional
 
 from gen_eval.networks.correlation import CorrelationPyramid
 
-UPDATES = 20
 _LEVELS = 4
 _RADIUS = 4
 _HIDDEN = 128
@@ -78,36 +77,43 @@ class RAFT(nn.Module):
             _translated(name): tensor for name, tensor in state.items() if not re.search(r"layer\d\.0\.norm3\.", name)
         }
 
-    def flow(self, frames: Tensor) -> Tensor:
-        """Flow from each frame to the next, after 20 updates.
+    def features(self, frames: Tensor) -> Tensor:
+        """What frames are matched by, (n, 256, H/8, W/8).
 
         Args:
-            frames: (n, 3, H, W) float32, 0..255; H and W are multiples of 8 and at least 128.
+            frames: (n, 3, H, W), 0..255; H and W are multiples of 8 and at least 128.
+        """
+        return self.feature_encoder(self._seen(frames))  # type: ignore[no-any-return]
+
+    def flow(self, frames: Tensor, own: Tensor, others: Tensor, updates: int = 20) -> Tensor:
+        """Where each pixel of a frame has gone in another frame.
+
+        Args:
+            frames: (n, 3, H, W), 0..255; H and W are multiples of 8 and at least 128.
+            own: their :meth:`features`.
+            others: :meth:`features` of the frames that they are compared with.
+            updates: how often the flow is improved.
 
         Returns:
-            (n - 1, 2, H, W) float32: x and y in pixels.
+            (n, 2, H, W) float32: x and y in pixels.
         """
-        kind = next(self.parameters()).dtype
-        seen = (2 * frames / 255 - 1).to(kind).contiguous(memory_format=torch.channels_last)
-        features = torch.cat([self.feature_encoder(frame) for frame in seen.chunk(len(seen))])
-        pairs = [slice(None)] if seen.is_cuda else [slice(start, start + 1) for start in range(len(seen) - 1)]
-        # one pair at a time fits into the caches of a CPU
-        return torch.cat([self._updated(seen[:-1][pair], features[:-1][pair], features[1:][pair]) for pair in pairs])
-
-    def _updated(self, images: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        """Flow from ``images`` (B, 3, H, W), with features ``first``, to images with features ``second``."""
-        correlation = CorrelationPyramid.of(first, second, levels=_LEVELS, radius=_RADIUS)
-        hidden, context = self.context_encoder(images).split(_HIDDEN, 1)
+        correlation = CorrelationPyramid.of(own, others, levels=_LEVELS, radius=_RADIUS)
+        hidden, context = self.context_encoder(self._seen(frames)).split(_HIDDEN, 1)
         hidden, gates = hidden.tanh(), [_Gates(unit, context.relu()) for unit in self._units()]
         block = self.update_block
-        start = _grid(first)
+        start = _grid(own)
         flow = torch.zeros_like(start)
-        for _ in range(UPDATES):
-            motion = block.motion_encoder(flow.to(first.dtype), correlation.lookup(start + flow))
+        for _ in range(updates):
+            motion = block.motion_encoder(flow.to(own.dtype), correlation.lookup(start + flow))
             for gate in gates:
                 hidden = gate(hidden, motion)
             flow = flow + block.flow_head(hidden).float()
         return _enlarged(flow, self.mask_predictor(hidden).float())
+
+    def _seen(self, frames: Tensor) -> Tensor:
+        """``frames`` as both encoders see them: -1..1."""
+        seen = (2 * frames.float() / 255 - 1).to(next(self.parameters()).dtype)
+        return seen.contiguous(memory_format=torch.channels_last)
 
     def _units(self) -> Iterator[Any]:
         recurrent = self.update_block.recurrent_block
