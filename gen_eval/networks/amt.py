@@ -171,6 +171,10 @@ def positions(flows: Tensor) -> Tensor:
 
 
 def sampled(images: Tensor, where: Tensor) -> Tensor:
-    """``images`` (B, C, H, W) read at :func:`positions` (B, 2, h, w), bilinear; border pixels go on outside."""
-    grid = where.permute(0, 2, 3, 1).to(images.dtype)
-    return functional.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=True)
+    """``images`` (B, C, H, W) read at :func:`positions` (B, 2, h, w), bilinear; border pixels go on outside.
+
+    Positions are too fine for half precision: the reading is done in float32.
+    """
+    grid = where.permute(0, 2, 3, 1)
+    read = functional.grid_sample(images.float(), grid, mode="bilinear", padding_mode="border", align_corners=True)
+    return read.to(images.dtype)

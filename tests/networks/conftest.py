@@ -66,3 +66,19 @@ def unset():
         return network.to_empty(device="cpu")
 
     return make
+
+
+@pytest.fixture(scope="session")
+def raft_state(seeded_array):
+    """Stand-in numbers of RAFT under the names of its original file."""
+    import torch
+
+    from gen_eval.weights import manifest
+
+    state = {}
+    for name, shape in manifest("raft_things").items():
+        counter = name.endswith("num_batches_tracked")
+        drawn = np.zeros(shape, np.int64) if counter else seeded_array(name, tuple(shape))
+        factor = np.float32(0.05) if name.startswith("update_block.flow_head.conv2.") else 1
+        state[name] = torch.from_numpy(np.asarray(drawn * factor))
+    return state
