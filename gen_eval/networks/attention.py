@@ -1,8 +1,9 @@
-"""What the image transformers share: the class token alone out of the last block, and the activation of CLIP."""
+"""What the image transformers share: how a block is computed, its last one for the class token alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -19,41 +20,53 @@ class QuickGELU(nn.Module):
         return functional.silu(x.mul_(_SLOPE), inplace=True).mul_(1 / _SLOPE)
 
 
-def class_token(
-    tokens: Tensor,
-    *,
-    norms: tuple[nn.Module, nn.Module],
-    projection: tuple[Tensor, Tensor],
-    heads: int,
-    output: nn.Module,
-    mlp: Callable[[Tensor], Tensor],
-) -> Tensor:
-    """Token 0 after a pre-norm transformer block; equal to the block's own result, at a third of its cost.
+@dataclass(frozen=True)
+class Block:
+    """The parts of a pre-norm transformer block, whatever the package that holds them calls them.
 
-    After the last block only the class token is read, so only its query, its output projection and its MLP are
-    computed; keys and values are those of all tokens.
-
-    Args:
-        tokens: (n, count, width) before the block.
-        norms: the block's normalisations, before attention and before the MLP.
-        projection: its query-key-value weight (3 width, width) and bias (3 width).
-        heads: of its attention.
+    Attributes:
+        norms: normalisations before attention and before the MLP.
+        weight: query, key and value weights (3 width, width).
+        bias: theirs (3 width).
+        heads: of attention.
         output: projection of what attention gives.
-        mlp: its MLP.
-
-    Returns:
-        (n, width).
+        mlp: two layers.
     """
-    width = tokens.shape[-1]
-    weight, bias = projection
-    seen = norms[0](tokens)
-    query = functional.linear(seen[:, :1], weight[:width], bias[:width])
-    key, value = functional.linear(seen, weight[width:], bias[width:]).chunk(2, dim=-1)
-    q, k, v = (x.view(*x.shape[:2], heads, -1).transpose(1, 2) for x in (query, key, value))
-    mixed = functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
-    first = tokens[:, 0] + output(mixed)[:, 0]
-    result: Tensor = first + mlp(norms[1](first))
-    return result
+
+    norms: tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]
+    weight: Tensor
+    bias: Tensor
+    heads: int
+    output: Callable[[Tensor], Tensor]
+    mlp: Callable[[Tensor], Tensor]
+
+    def every(self, tokens: Tensor) -> Tensor:
+        """All tokens (n, count, width) after the block."""
+        query, key, value = functional.linear(self.norms[0](tokens), self.weight, self.bias).chunk(3, dim=-1)
+        return self._joined(tokens, self._attention(query, key, value))
+
+    def first(self, tokens: Tensor) -> Tensor:
+        """Token 0 alone, (n, width): a row of :meth:`every` at a third of its cost, with keys and values of all."""
+        width = tokens.shape[-1]
+        seen = self.norms[0](tokens)
+        query = functional.linear(seen[:, :1], self.weight[:width], self.bias[:width])
+        key, value = functional.linear(seen, self.weight[width:], self.bias[width:]).chunk(2, dim=-1)
+        return self._joined(tokens[:, :1], self._attention(query, key, value))[:, 0]
+
+    def _attention(self, *parts: Tensor) -> Tensor:
+        query, key, value = (x.view(*x.shape[:2], self.heads, -1).transpose(1, 2) for x in parts)
+        return functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
+
+    def _joined(self, tokens: Tensor, mixed: Tensor) -> Tensor:
+        tokens = self.output(mixed) + tokens
+        return self.mlp(self.norms[1](tokens)) + tokens
+
+
+def class_token(blocks: Sequence[Block], tokens: Tensor) -> Tensor:
+    """Token 0 (n, width) of ``tokens`` (n, count, width) after all ``blocks``; no other token leaves the last one."""
+    for block in blocks[:-1]:
+        tokens = block.every(tokens)
+    return blocks[-1].first(tokens)
 
 
 def with_class_token(patches: Tensor, token: Tensor) -> Tensor:

@@ -5,10 +5,12 @@ Source: Learning Transferable Visual Models From Natural Language Supervision (R
 
 from __future__ import annotations
 
+from typing import Any
+
 from open_clip.transformer import LayerNorm, VisionTransformer
 from torch import Tensor, nn
 
-from gen_eval.networks.attention import QuickGELU, class_token, with_class_token
+from gen_eval.networks.attention import Block, QuickGELU, class_token, with_class_token
 
 _PICTURE = 224
 
@@ -47,19 +49,20 @@ class ClipImage(nn.Module):
         tower = self.visual
         tokens = with_class_token(tower.conv1(batch), tower.class_embedding)
         tokens = tower.ln_pre(tokens + tower.positional_embedding)
-        *blocks, last = tower.transformer.resblocks
-        for block in blocks:
-            tokens = block(tokens)
-        first = class_token(
-            tokens,
-            norms=(last.ln_1, last.ln_2),
-            projection=(last.attn.in_proj_weight, last.attn.in_proj_bias),
-            heads=self.heads,
-            output=last.attn.out_proj,
-            mlp=last.mlp,
-        )
+        first = class_token([self._block(part) for part in tower.transformer.resblocks], tokens)
         embedded: Tensor = tower.ln_post(first) @ tower.proj
         return embedded
+
+    def _block(self, part: Any) -> Block:
+        attention = part.attn
+        return Block(
+            norms=(part.ln_1, part.ln_2),
+            weight=attention.in_proj_weight,
+            bias=attention.in_proj_bias,
+            heads=self.heads,
+            output=attention.out_proj,
+            mlp=part.mlp,
+        )
 
 
 def build(patch: int, width: int, layers: int, heads: int, output: int) -> ClipImage:

@@ -13,7 +13,7 @@ from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gen_eval.networks.attention import class_token, with_class_token
+from gen_eval.networks.attention import Block, class_token, with_class_token
 
 _PICTURE = 224  # the size that positions were learned for
 _NUDGE = 0.1  # DINO adds it to the number of patches of a side; it enters where the grid is sampled
@@ -63,18 +63,7 @@ class ViT(VisionTransformer):
         assert self.cls_token is not None
         tokens = with_class_token(self.patch_embed.proj(batch), self.cls_token[0, 0])
         tokens = self.pos_drop(tokens + self.positions(batch.shape[2], batch.shape[3]))
-        blocks: list[Any] = list(self.blocks)
-        for block in blocks[:-1]:
-            tokens = block(tokens)
-        last = blocks[-1]
-        return class_token(
-            tokens,
-            norms=(last.norm1, last.norm2),
-            projection=(last.attn.qkv.weight, last.attn.qkv.bias),
-            heads=last.attn.num_heads,
-            output=last.attn.proj,
-            mlp=last.mlp,
-        )
+        return class_token([_block(part) for part in self.blocks], tokens)
 
     def positions(self, height: int, width: int) -> Tensor:
         """Position terms (1, 1 + patches, width of a token) of a picture of ``height`` x ``width`` pixels.
@@ -93,6 +82,18 @@ class ViT(VisionTransformer):
         factors = ((rows + _NUDGE) / side_h, (columns + _NUDGE) / side_w)
         resized = functional.interpolate(grid.float(), scale_factor=factors, mode="bicubic")
         return torch.cat([learned[:, :1], resized.flatten(2).transpose(1, 2).to(learned.dtype)], dim=1)
+
+
+def _block(part: Any) -> Block:
+    attention = part.attn
+    return Block(
+        norms=(part.norm1, part.norm2),
+        weight=attention.qkv.weight,
+        bias=attention.qkv.bias,
+        heads=attention.num_heads,
+        output=attention.proj,
+        mlp=part.mlp,
+    )
 
 
 def build(width: int = 768, depth: int = 12, heads: int = 12, patch: int = 16) -> ViT:
