@@ -102,3 +102,34 @@ def measured():
         return finish(metric, meter.counts(), chosen)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def motion_stand_ins(tmp_path_factory, seeded_array):
+    """The environment in which gen-eval finds AMT-S and RAFT; the latter under the names of its original file."""
+    pytest.importorskip("torch")
+    from safetensors.numpy import save_file
+
+    from gen_eval.weights import manifest
+
+    folder = tmp_path_factory.mktemp("motion_stand_ins")
+    environment = write(folder, ["amt_s", "raft_things"], small=False)
+    state = {}
+    for name, shape in manifest("raft_things").items():
+        if name.endswith("num_batches_tracked"):
+            state[name] = np.zeros(shape, np.int64)
+        else:
+            factor = np.float32(0.05) if name.startswith("update_block.flow_head.conv2.") else 1
+            state[name] = np.asarray(seeded_array(name, tuple(shape)) * factor)
+    save_file(state, folder / "weights" / "raft_things" / "stand-in.safetensors")
+    return environment
+
+
+@pytest.fixture
+def motion_networks(motion_stand_ins, monkeypatch):
+    """Use AMT-S and RAFT with stand-in numbers in this process."""
+    for name, value in motion_stand_ins.items():
+        monkeypatch.setenv(name, value)
+    settings.cache_clear()
+    yield
+    settings.cache_clear()
