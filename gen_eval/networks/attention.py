@@ -40,10 +40,10 @@ class Block:
     output: Callable[[Tensor], Tensor]
     mlp: Callable[[Tensor], Tensor]
 
-    def every(self, tokens: Tensor) -> Tensor:
-        """All tokens (n, count, width) after the block."""
+    def every(self, tokens: Tensor, *, causal: bool = False) -> Tensor:
+        """All tokens (n, count, width) after the block; ``causal``: each sees itself and the ones before it only."""
         query, key, value = functional.linear(self.norms[0](tokens), self.weight, self.bias).chunk(3, dim=-1)
-        return self._joined(tokens, self._attention(query, key, value))
+        return self._joined(tokens, self._attention(query, key, value, causal=causal))
 
     def first(self, tokens: Tensor) -> Tensor:
         """Token 0 alone, (n, width): a row of :meth:`every` at a third of its cost, with keys and values of all."""
@@ -53,9 +53,10 @@ class Block:
         key, value = functional.linear(seen, self.weight[width:], self.bias[width:]).chunk(2, dim=-1)
         return self._joined(tokens[:, :1], self._attention(query, key, value))[:, 0]
 
-    def _attention(self, *parts: Tensor) -> Tensor:
+    def _attention(self, *parts: Tensor, causal: bool = False) -> Tensor:
         query, key, value = (x.view(*x.shape[:2], self.heads, -1).transpose(1, 2) for x in parts)
-        return functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2)
+        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=causal)
+        return mixed.transpose(1, 2).flatten(2)
 
     def _joined(self, tokens: Tensor, mixed: Tensor) -> Tensor:
         tokens = self.output(mixed) + tokens

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gen_eval.networks.attention import QuickGELU, class_token
+from gen_eval.networks.attention import Block, QuickGELU, class_token
 from gen_eval.networks.tokenizer import tokenize
 
 VOCABULARY = 49408
@@ -23,7 +23,7 @@ _PICTURE = 224
 
 
 class _Attention(nn.Module):
-    """Multi-head self-attention with the three input projections in one weight."""
+    """Parameters of self-attention, with the three input projections in one weight."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -31,16 +31,6 @@ class _Attention(nn.Module):
         self.in_proj_weight = nn.Parameter(torch.empty(3 * width, width))
         self.in_proj_bias = nn.Parameter(torch.empty(3 * width))
         self.out_proj = nn.Linear(width, width)
-
-    def forward(self, x: Tensor, *, causal: bool = False) -> Tensor:
-        """Attention of all tokens of ``x`` (B, N, width) to all, or to the earlier ones and themselves."""
-        q, k, v = (
-            part.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
-            for part in functional.linear(x, self.in_proj_weight, self.in_proj_bias).chunk(3, dim=-1)
-        )
-        mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
-        out: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
-        return out
 
 
 class _Mlp(nn.Module):
@@ -65,19 +55,15 @@ class _Block(nn.Module):
         self.mlp = _Mlp(width)
         self.ln_2 = nn.LayerNorm(width)
 
-    def forward(self, x: Tensor, *, causal: bool = False) -> Tensor:
-        x = x + self.attn(self.ln_1(x), causal=causal)
-        out: Tensor = x + self.mlp(self.ln_2(x))
-        return out
-
-    def first(self, x: Tensor) -> Tensor:
-        """Row 0 of ``forward(x)``, (B, width)."""
-        return class_token(
-            x,
+    def parts(self) -> Block:
+        """What computes it."""
+        attn = self.attn
+        return Block(
             norms=(self.ln_1, self.ln_2),
-            projection=(self.attn.in_proj_weight, self.attn.in_proj_bias),
-            heads=self.attn.heads,
-            output=self.attn.out_proj,
+            weight=attn.in_proj_weight,
+            bias=attn.in_proj_bias,
+            heads=attn.heads,
+            output=attn.out_proj,
             mlp=self.mlp,
         )
 
@@ -87,19 +73,9 @@ class _Transformer(nn.Module):
         super().__init__()
         self.resblocks = nn.ModuleList(_Block(width, heads) for _ in range(layers))
 
-    def forward(self, x: Tensor, *, causal: bool = False) -> Tensor:
-        """All tokens after the last block."""
-        for block in self.resblocks:
-            x = block(x, causal=causal)
-        return x
-
-    def first(self, x: Tensor) -> Tensor:
-        """Row 0 of ``forward(x)``, (B, width)."""
-        *blocks, last = self.resblocks
-        for block in blocks:
-            x = block(x)
-        assert isinstance(last, _Block)
-        return last.first(x)
+    def blocks(self) -> list[Block]:
+        """What computes each block."""
+        return [block.parts() for block in self.resblocks if isinstance(block, _Block)]
 
 
 class _VisionEncoder(nn.Module):
@@ -128,7 +104,7 @@ class _VisionEncoder(nn.Module):
         return torch.cat([start, patches.flatten(1, 2)], dim=1)
 
     def forward(self, clips: Tensor) -> Tensor:
-        first = self.transformer.first(self.ln_pre(self.tokens(clips)))  # only the class token is read
+        first = class_token(self.transformer.blocks(), self.ln_pre(self.tokens(clips)))
         out: Tensor = self.ln_post(first) @ self.proj
         return out
 
@@ -143,7 +119,9 @@ class _TextEncoder(nn.Module):
         self.ln_final = nn.LayerNorm(width)
 
     def forward(self, tokens: Tensor) -> Tensor:
-        x = self.transformer(self.token_embedding(tokens) + self.positional_embedding, causal=True)
+        x = self.token_embedding(tokens) + self.positional_embedding
+        for block in self.transformer.blocks():
+            x = block.every(x, causal=True)
         end = tokens.argmax(dim=1)  # the end token has the largest id; of several the first is read
         out: Tensor = self.ln_final(x[torch.arange(len(x), device=x.device), end]) @ self.text_projection
         return out
