@@ -28,9 +28,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
-from gen_eval.networks.resampling import Window, cut, resample
+from gen_eval.networks.resampling import Window, cut, interpolated, resample
 from gen_eval.records import InputError, ItemError, Reason
 
 _WHITE = 255.0
@@ -165,8 +164,7 @@ def _with_torch(
         return resample(planes, size, window, kind=kind, antialias=antialias)
     if planes.shape[2:] != size:
         # rounding magnifies the last bit: these few frames go through the operation itself
-        planes = functional.interpolate(planes.float(), size, mode=kind, align_corners=False, antialias=antialias)
-        planes = planes.clamp_(0, _WHITE).round_()
+        planes = interpolated(planes, size, kind, antialias=antialias).clamp_(0, _WHITE).round_()
     return cut(planes, window)
 
 
