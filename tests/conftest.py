@@ -46,7 +46,7 @@ def command(*arguments):
 
 
 def environment(**more):
-    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **more}
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "GEN_EVAL_THREADS": "1", **more}
 
 
 @pytest.fixture

@@ -10,12 +10,18 @@ A metric names the checkpoint and the view in the ``measure`` section of its pro
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from gen_eval.features.metric import Feature, parameters_of
 from gen_eval.networks.placement import Placement, current, placed, placement_of
 from gen_eval.networks.running import embed, embed_clip, embed_text, to_device, view
+
+# Threads that wait for each other sleep instead of spinning. Without other work on the machine that costs a few
+# percent; with it, spinning threads hold up the ones they wait for, and a network can take twenty times as long. It is
+# read once, when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 VIEW_KEYS = ("resize", "side", "filter", "antialias", "rounding", "crop", "normalise")
 """Names of a measure section that say what a network sees; see :func:`gen_eval.networks.views.make`."""

@@ -102,6 +102,7 @@ def build(network: Mapping[str, Any], *, name: str = "") -> nn.Module:
 
     Raises:
         InputError: there is no builder of that kind, or it does not take these arguments.
+        ItemError: ``missing_weights``: a package that it is made of is not installed.
     """
     import torch
 
@@ -112,7 +113,12 @@ def build(network: Mapping[str, Any], *, name: str = "") -> nn.Module:
             f"the checkpoint {name!r} has no network here (kind {kind!r}); there are {', '.join(BUILDERS)}"
         )
     module_name, _, function = BUILDERS[kind].partition(":")
-    builder = getattr(importlib.import_module(module_name), function)
+    try:
+        builder = getattr(importlib.import_module(module_name), function)
+    except ModuleNotFoundError as error:  # a package of the extra; a module of ours is there
+        missing = str(error.name).partition(".")[0]
+        hint = "pip install 'gen-eval[models]'"
+        raise ItemError(Reason.MISSING_WEIGHTS, f"the network {name} needs the package {missing}: {hint}") from None
     with torch.device("meta"):
         try:
             module: nn.Module = builder(**arguments)
