@@ -153,7 +153,22 @@ def _planar(x: Tensor, scratch: Scratch) -> Tensor:
 def _gathered(features: Tensor, contexts: Tensor, flows: Tensor) -> Tensor:
     """Input of a decoder: features, both images' features seen from the middle, both flows."""
     seen = sampled(contexts, positions(flows))
-    return torch.cat([features, *seen.chunk(2), *flows.to(features.dtype).chunk(2)], 1)
+    return _side_by_side(features, *seen.chunk(2), *flows.chunk(2))
+
+
+def _side_by_side(first: Tensor, *others: Tensor) -> Tensor:
+    """Maps (B, C, H, W) one after the other, with channels last and the first one's number format.
+
+    Joined as they are, maps of either order in memory would lose it, and the convolutions behind are slower without.
+    """
+    channels = sum(part.shape[1] for part in (first, *others))
+    shape = (len(first), channels, *first.shape[2:])
+    joined = torch.empty(shape, dtype=first.dtype, device=first.device, memory_format=torch.channels_last)
+    start = 0
+    for part in (first, *others):
+        joined[:, start : start + part.shape[1]] = part
+        start += part.shape[1]
+    return joined
 
 
 def _steps(like: Tensor) -> Tensor:

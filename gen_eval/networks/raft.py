@@ -104,7 +104,9 @@ class RAFT(nn.Module):
         start = _grid(own)
         flow = torch.zeros_like(start)
         for _ in range(updates):
-            motion = block.motion_encoder(flow.to(own.dtype), correlation.lookup(start + flow))
+            # one map that lies otherwise in memory, and all that it meets lies so and is slower
+            moved = flow.to(own.dtype).contiguous(memory_format=torch.channels_last)
+            motion = block.motion_encoder(moved, correlation.lookup(start + flow))
             for gate in gates:
                 hidden = gate(hidden, motion)
             flow = flow + block.flow_head(hidden).float()
