@@ -2,7 +2,7 @@
 
 Batches are those of the public code: one frame (subject, imaging, both image-to-video dimensions), 32 (aesthetic), the
 whole video (background, there with gradients recorded), one pair (motion). timm's and open_clip's networks run as their
-packages run them; for AMT-S, MUSIQ and ViCLIP no package exists, so both sides ask the same module.
+packages run them; AMT-S is run to the letter of its description; MUSIQ and ViCLIP are the same module on both sides.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from torch.nn import functional
 from torchvision import transforms
 from torchvision.transforms import InterpolationMode
 
+from bench.plain_amt import interpolate
 from gen_eval.networks.loading import loaded
 
 _IMAGENET = transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -170,7 +171,7 @@ def motion(path: Path, sample: Any) -> float:
     top, left = (-height % _PADDING) // 2, (-width % _PADDING) // 2
     errors = []
     for number, (first, last) in enumerate(pairwise(inputs)):
-        middle = module.interpolate(first, last)[0, :, top : top + height, left : left + width]
+        middle = interpolate(module, first, last)[0, :, top : top + height, left : left + width]
         drawn = (middle * 255).clamp(0, 255).byte().permute(1, 2, 0).numpy()
         errors.append(np.abs(drawn.astype(int) - frames[2 * number + 1].astype(int)).mean())
     return float((255 - np.mean(errors)) / 255)

@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from bench import plain_amt as literal  # noqa: E402
 from gen_eval.networks.amt import build, positions, sampled  # noqa: E402
 from gen_eval.networks.correlation import Scratch  # noqa: E402
 from gen_eval.networks.motion import padded, unpadded  # noqa: E402
@@ -109,6 +110,14 @@ def test_golden_stages(network, goldens, ends, name):
     assert_like(found["decoder1"][0, 12:15].sigmoid(), stages["decoder1"][0][2], "masks")
     assert_like(found["decoder1"][0, 15:], stages["decoder1"][0][3], "residuals")
     assert_like(found["comb_block"][0], stages["comb_block"][0][0], "comb_block")
+
+
+@pytest.mark.parametrize(("height", "width"), [(128, 144), (176, 128)])
+def test_the_description_read_to_the_letter_gives_the_same(network, height, width):
+    ends = pictures(height, width, seed=3).split(1)
+    expected = literal.interpolate(network, *ends)
+    torch.testing.assert_close(network.interpolate(*ends), expected, rtol=0, atol=1e-3)
+    assert (network.interpolate(*ends) - expected).abs().mean() < 1e-5
 
 
 def test_a_batch_is_what_its_pairs_are_alone(network):
