@@ -252,7 +252,12 @@ class _Pair:
         if self._any_imported:
             return
         one, other = (run.manifest.get("networks") or {} for run in (self.first, self.second))
-        for part, kind in (("placement", "networks"), ("packages", "package"), ("weights", "weights of")):
+        for part, kind in (
+            ("placement", "networks"),
+            ("packages", "package"),
+            ("weights", "weights of"),
+            ("definitions", "definition of"),
+        ):
             for name in sorted(one.get(part, {}).keys() & other.get(part, {}).keys()):
                 values = [side[part][name] for side in (one, other)]
                 if values[0] != values[1]:

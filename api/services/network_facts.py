@@ -11,15 +11,17 @@ from gen_eval import weights
 from gen_eval.features.plan import Measurement, Plan
 from gen_eval.records import InputError, digest_of
 
-_PACKAGES = ("torch", "torchvision", "timm", "open_clip_torch")
+_PACKAGES = ("torch", "torchvision", "timm", "open_clip_torch", "pillow", "ftfy", "regex")
+"""pillow resizes condition images; ftfy and regex prepare prompts."""
 
 
 def network_section(plan: Plan) -> dict[str, Any] | None:
     """Everything about networks that moves a score of ``plan``; ``None`` when none is used.
 
     Returns:
-        ``placement``, ``packages`` (version, ``None`` when not installed) and ``weights`` (checkpoint -> SHA-256 of its
-        file, ``None`` when it is not there).
+        ``placement``, ``packages`` (version, ``None`` when not installed), ``weights`` (checkpoint -> SHA-256 of its
+        file, ``None`` when it is not there) and ``definitions`` (checkpoint -> what is built for it, and what of its
+        file is taken).
     """
     if not plan.networks:
         return None
@@ -27,7 +29,14 @@ def network_section(plan: Plan) -> dict[str, Any] | None:
         "placement": plan.placement.to_json(),
         "packages": {package: _version(package) for package in _PACKAGES},
         "weights": {name: weights.digest(name) for name in plan.networks},
+        "definitions": {name: _definition(name) for name in plan.networks},
     }
+
+
+def _definition(name: str) -> dict[str, Any]:
+    located = weights.locate(name)
+    taken = {} if located is None else located.source.model_dump(include={"key", "keep", "member", "names"})
+    return {"network": dict(weights.checkpoint(name).network or {}), **taken}
 
 
 def _version(package: str) -> str | None:
@@ -41,7 +50,8 @@ def used_by(measurement: Measurement, section: Mapping[str, Any] | None) -> dict
     """The part of a manifest's ``section`` that the values of ``measurement`` depend on."""
     if section is None or not measurement.networks:
         return None
-    return {**section, "weights": {name: section["weights"][name] for name in measurement.networks}}
+    own = {part: {name: section[part][name] for name in measurement.networks} for part in ("weights", "definitions")}
+    return {**section, **own}
 
 
 def weights_digest(measurement: Measurement, section: Mapping[str, Any] | None) -> str | None:

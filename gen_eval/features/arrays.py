@@ -69,6 +69,8 @@ def measure_single(
             result = finish(metric, counts, protocol)
     except ItemError as error:
         return without_value(metric, protocol, error)
+    except MemoryError:
+        return without_value(metric, protocol, out_of_memory())
     return result.with_flags(Flag.CONSTANT_FRAME) if constant and result.value is not None else result
 
 
@@ -155,6 +157,11 @@ def measure_set(metric: Metric, clips: Sequence[NDArray[np.uint8]], protocol: Pr
     except ItemError as error:
         return without_value(metric, protocol, error)
     return finish(metric, meter.counts(), protocol)
+
+
+def out_of_memory() -> ItemError:
+    """The problem of something that does not fit into memory and cannot be halved."""
+    return ItemError(Reason.OUT_OF_MEMORY, "memory ran out; use smaller frames or chunks")
 
 
 def finish(metric: Metric, counts: Any, protocol: Protocol) -> MetricResult:

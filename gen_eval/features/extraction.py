@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -73,36 +73,49 @@ class ChunkFeatures:
     def __getitem__(self, feature: Feature) -> Any:
         """The value of ``feature``; its first axis is the chunk's."""
         if feature not in self._values:
-            source = self.frames if feature.source is None else self[feature.source]
-            self._values[feature] = self._in_pieces(feature, source)
+            self._values[feature] = self._in_pieces(feature)
         return self._values[feature]
 
     def of(self, features: Iterable[Feature]) -> dict[Feature, Any]:
         """The values of several features, as a meter takes them."""
         return {feature: self[feature] for feature in features}
 
-    def _in_pieces(self, feature: Feature, source: Any) -> Any:
+    def _in_pieces(self, feature: Feature) -> Any:
+        """The whole value at once, or, when memory runs out, in pieces: ``feature`` and all that it is made from."""
         count = len(self.frames)
         pieces: list[Any] = []
         start = 0
         while start < count:
             size = self._sizes.of(feature, count - start)
             try:
-                pieces.append(self._piece(feature, source, start, start + size))
+                pieces.append(self._range(feature, start, start + size))
             except MemoryError:
                 self._sizes.halve(feature, size)
             else:
                 start += size
         return pieces[0] if len(pieces) == 1 else _joined(pieces)
 
-    def _piece(self, feature: Feature, source: Any, start: int, stop: int) -> Any:
-        whole = stop - start == len(self.frames)
-        part = source if whole else _part(source, start, stop)
-        if not isinstance(feature, StreamFeature):
-            return feature(part)
+    def _range(self, feature: Feature, start: int, stop: int) -> Any:
+        """The value for the frames ``start`` to ``stop``; a source is kept for other features only when it is whole."""
+        if feature in self._values:
+            return _part(self._values[feature], start, stop)
+        source = self._source(feature, start, stop)
+        value = self._remembering(feature)(source, self._times[start:stop]) if _remembers(feature) else feature(source)
+        if stop - start == len(self.frames):
+            self._values[feature] = value
+        return value
+
+    def _source(self, feature: Feature, start: int, stop: int) -> Any:
+        if feature.source is None:
+            return _part(self.frames, start, stop)
+        if _remembers(feature.source):
+            raise TypeError(f"{feature.source.name} remembers earlier frames; no feature can be made from it")
+        return self._range(feature.source, start, stop)
+
+    def _remembering(self, feature: Feature) -> Callable[[Any, Any], Any]:
         if self._memory is None:
             raise TypeError(f"{feature.name} remembers earlier frames; only metrics of one clip can ask for it")
-        return self._memory.of(feature)(part, self._times[start:stop])
+        return self._memory.of(cast(StreamFeature, feature))
 
 
 def extract(
@@ -120,9 +133,9 @@ def _part(values: Any, start: int, stop: int) -> Any:
 
 def _joined(pieces: list[Any]) -> Any:
     if isinstance(pieces[0], tuple):
-        return tuple(_joined(list(parts)) for parts in zip(*pieces, strict=True))
-    if not isinstance(pieces[0], np.ndarray):  # a view on the device
-        import torch
-
-        return torch.cat(pieces)
+        return tuple(np.concatenate(parts) for parts in zip(*pieces, strict=True))
     return np.concatenate(pieces)
+
+
+def _remembers(feature: Feature) -> bool:
+    return isinstance(feature, StreamFeature)

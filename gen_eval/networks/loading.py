@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gen_eval.execution import threads
@@ -14,6 +15,15 @@ from gen_eval.registry import require
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+TASKS: Mapping[str, str] = {
+    "embed": "look at pictures",
+    "embed_clip": "look at clips",
+    "embed_text": "read texts",
+    "interpolate": "guess the frame between two frames",
+    "flow": "follow pixels from frame to frame",
+}
+"""What a network may be asked for -> in words."""
 
 _LOADED: dict[Hashable, nn.Module | ItemError] = {}
 
@@ -53,6 +63,37 @@ def loaded(name: str) -> Any:
     return found
 
 
+def able(name: str, task: str) -> Any:
+    """The network of the checkpoint ``name`` as :func:`loaded` gives it, if it does ``task`` (a key of :data:`TASKS`).
+
+    Raises:
+        ItemError: see :func:`loaded`.
+        InputError: it is a network of another kind.
+    """
+    module = loaded(name)
+    if not hasattr(module, task):
+        raise InputError(
+            f"the network {name} ({type(module).__name__}) does not {TASKS[task]}; name one that does in the protocol"
+        )
+    return module
+
+
+@contextmanager
+def shown(name: str) -> Iterator[None]:
+    """Say of which network it is that something of another size or number was shown to it.
+
+    Raises:
+        InputError: in place of the ``ValueError`` of the network: catalogue and protocol say what it is shown.
+    """
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(
+            f"the network {name} cannot look at what the protocol shows it: {error}. Correct the protocol's view, or "
+            "the network in the catalogue"
+        ) from error
+
+
 def forget() -> None:
     """Let go of all networks of this process."""
     _LOADED.clear()
@@ -80,6 +121,8 @@ def _load(name: str, placement: Placement) -> nn.Module:
 
     from gen_eval import weights
 
+    # float32 means float32 on every device: no rounding of products to ten bits
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     if threads() is not None:
         torch.set_num_threads(threads() or 1)
     state = {key: _as_float32(tensor) for key, tensor in weights.load_state(name).items()}
@@ -134,7 +177,7 @@ def _as_float32(tensor: Tensor) -> Tensor:
 def _compiled(module: nn.Module) -> nn.Module:
     import torch
 
-    for name in ("embed", "embed_clip", "interpolate", "flow"):
+    for name in ("embed", "embed_clip", "embed_text", "interpolate", "flow", "features"):
         if hasattr(module, name):
             setattr(module, name, torch.compile(getattr(module, name)))
     return module

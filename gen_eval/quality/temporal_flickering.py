@@ -68,6 +68,7 @@ class TemporalFlickering(Metric):
     name = "temporal_flickering"
     track = "quality"
     inputs = "single"
+    marks_constant_frames = True
     source = "VBench, temporal flickering (public code)"
     caveat = "meant for clips that should be still; on moving clips it measures motion, and a frozen clip scores best"
 
