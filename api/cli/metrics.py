@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import typer
 
 from api.cli import options
@@ -13,13 +16,15 @@ app = typer.Typer(
 
 
 _LOOKS_AT = {"single": "the clip", "pair": "clip and reference", "set": "all clips of a sample"}
+_ALSO = {"uses_condition_image": "condition image", "uses_prompt": "prompt"}
 
 
 @app.command("list")
 @door
 def list_metrics(json: options.Json = False) -> int:
-    """All metrics with unit, direction, range, inputs and protocols."""
+    """All metrics with unit, range, inputs, networks, protocols."""
     from api.services.catalogue import metric_catalogue
+    from api.services.wording import NO_VALUE
 
     catalogue = metric_catalogue()
     if json:
@@ -28,21 +33,42 @@ def list_metrics(json: options.Json = False) -> int:
     from rich.table import Table
 
     table = Table()
-    for column in ("metric", "track", "unit", "better", "range", "looks at", "protocols", "source"):
+    table.add_column("metric", no_wrap=True)
+    for column in ("track", "unit", "better", "range", "looks at", "networks", "protocols", "source"):
         table.add_column(column)
     for entry in catalogue:
-        low, high = entry["bounds"]
-        spoken = f"{'-∞' if low is None else f'{low:g}'} … {'∞' if high is None else f'{high:g}'}"
-        better = "higher" if entry["higher_is_better"] else "lower"
-        looks = f"{entry['signal']} of {_LOOKS_AT[entry['inputs']]}"
-        protocols = ", ".join(entry["protocols"])
-        table.add_row(entry["name"], entry["track"], entry["unit"], better, spoken, looks, protocols, entry["source"])
+        table.add_row(
+            entry["name"],
+            entry["track"],
+            entry["unit"],
+            _direction(entry),
+            _range(*entry["bounds"]),
+            _looks_at(entry),
+            ", ".join(entry["networks"]) or NO_VALUE,
+            ", ".join(entry["protocols"]),
+            entry["source"],
+        )
     to = console()
     to.print(table)
     for entry in catalogue:
         if entry["caveat"]:
             to.print(f"{entry['name']} ranks nothing alone: {entry['caveat']}", soft_wrap=True, markup=False)
     return 0
+
+
+def _direction(entry: Mapping[str, Any]) -> str:
+    if entry["caveat"]:
+        return "not ranked"
+    return "higher" if entry["higher_is_better"] else "lower"
+
+
+def _range(low: float | None, high: float | None) -> str:
+    return f"{'-∞' if low is None else f'{low:g}'} … {'∞' if high is None else f'{high:g}'}"
+
+
+def _looks_at(entry: Mapping[str, Any]) -> str:
+    also = [f", {what}" for use, what in _ALSO.items() if entry[use]]
+    return f"{entry['signal']} of {_LOOKS_AT[entry['inputs']]}{''.join(also)}"
 
 
 @app.command()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from api.cli import options
 from api.cli.door import console, door, note, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @door
@@ -41,7 +45,7 @@ def demo(
 
 @door
 def doctor(json: options.Json = False) -> int:
-    """What this installation can do. Shows versions, extras and cores, and tries decoder, store and plug-ins."""
+    """What this installation can do. Shows versions, extras, cores, weights, and tries decoder, store, plug-ins."""
     from api.services.diagnosis import diagnose
 
     found = diagnose()
@@ -54,8 +58,22 @@ def doctor(json: options.Json = False) -> int:
     to.print(f"cores: {found['cores']}, workers: {found['workers']}")
     for extra, state in found["extras"].items():
         to.print(f"extra {extra}: {state}", markup=False)
+    _print_networks(to, found["networks"])
     for check in found["checks"]:
         to.print(
             f"{'ok' if check['ok'] else 'FAILED'}: {check['name']}: {check['message']}", soft_wrap=True, markup=False
         )
     return 0 if found["healthy"] else 1
+
+
+def _print_networks(to: Console, networks: Mapping[str, Any]) -> None:
+    here, absent = networks["here"], networks["absent"]
+    to.print(f"networks run on: {networks['device']}")
+    to.print(
+        f"weights of the quality track: {len(here)} of {len(here) + len(absent)} here ({networks['weights_folder']})",
+        soft_wrap=True,
+        markup=False,
+    )
+    if absent:
+        command = f"gen-eval weights fetch {' '.join(absent)}"
+        to.print(f"weights that are not here: `{command}`", soft_wrap=True, markup=False)

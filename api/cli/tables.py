@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api.services.network_facts import networks_of, not_for_commercial_use
-from api.services.wording import NO_VALUE, counted, ends, interval, number
+from api.services.wording import NO_VALUE, counted, ends, interval, number, placement
 from gen_eval.records import Status
 
 if TYPE_CHECKING:
@@ -143,6 +143,9 @@ def print_forecast(to: Console, expected: Forecast) -> None:
         why = "; ".join(f"{count} {reason}" for reason, count in line.without.items()) or "-"
         table.add_row(line.metric, ", ".join(line.protocols), str(line.videos), str(sum(line.without.values())), why)
     to.print(table)
+    if expected.absent_weights:
+        command = f"gen-eval weights fetch {' '.join(expected.absent_weights)}"
+        to.print(f"weights that are not here: `{command}`", markup=False, soft_wrap=True)
     to.print(f"samples: {expected.samples} ({expected.settled} scored before), videos: {expected.videos}")
     _print_left_out(to, expected.unknown, expected.not_asked, expected.rejected)
     to.print(
@@ -154,7 +157,8 @@ def print_forecast(to: Console, expected: Forecast) -> None:
         )
     else:
         processes = counted(expected.workers, "process", "processes")
-        to.print(f"time: about {expected.seconds:.0f} s with {processes} ({expected.basis})")
+        where = f" on {placement(expected.placement)}" if expected.placement else ""
+        to.print(f"time: about {expected.seconds:.0f} s with {processes}{where} ({expected.basis})", markup=False)
 
 
 def print_leaderboard(to: Console, runs: list[RunResults]) -> None:

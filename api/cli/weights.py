@@ -15,7 +15,7 @@ app = typer.Typer(
     no_args_is_help=True, help="Checkpoints of the networks, their licences and digests.", rich_markup_mode=None
 )
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[NAMES]…", help="Checkpoints or metrics.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="[NAMES]…", help="Checkpoints, metrics or a track.")]
 Scope = Annotated[str | None, typer.Option("--for", help="All of a track (quality, control) or a metric.")]
 
 
@@ -30,6 +30,7 @@ class Format(StrEnum):
 def list_weights(scope: Scope = None, json: options.Json = False) -> int:
     """All checkpoints. With what they are for, size, licence, and whether they are here."""
     from api.services.weights import list_checkpoints
+    from gen_eval.weights.digests import weights_folder
 
     entries = list_checkpoints(scope)
     if json:
@@ -38,11 +39,12 @@ def list_weights(scope: Scope = None, json: options.Json = False) -> int:
     from rich.table import Table
 
     table = Table()
-    for column in ("checkpoint", "used by", "size", "licence", "commercial", "here", "digest"):
+    for column in ("checkpoint", "track", "used by", "size", "licence", "commercial", "here", "digest"):
         table.add_column(column, justify="right" if column == "size" else "left")
     for entry in entries:
         table.add_row(
             entry["id"],
+            entry["track"],
             ", ".join(entry["used_by"]),
             _megabytes(entry["size"]),
             entry["licence"],
@@ -50,7 +52,9 @@ def list_weights(scope: Scope = None, json: options.Json = False) -> int:
             entry["where"] or "no",
             entry["digest"] or ("published" if entry["digest_published"] else "pinned on first use"),
         )
-    console().print(table)
+    to = console()
+    to.print(table)
+    to.print(f"weights folder: {weights_folder()} (GEN_EVAL_WEIGHTS)", soft_wrap=True, markup=False)
     return 0
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from api.services.preparation import load_metric
+from gen_eval.features.metric import Metric
 from gen_eval.protocols import config_names, config_path, load_protocol, protocol_names
 from gen_eval.registry import names
 
@@ -28,10 +29,19 @@ def _metric_entry(name: str) -> dict[str, Any]:
         "higher_is_better": metric.higher_is_better,
         "inputs": metric.inputs,
         "signal": metric.signal,
+        "uses_condition_image": metric.uses_condition_image,
+        "uses_prompt": metric.uses_prompt,
+        "networks": _networks(metric),
         "protocols": {each: load_protocol(name, each).digest for each in protocol_names(name)},
         "source": metric.source,
         "caveat": metric.caveat,
     }
+
+
+def _networks(metric: Metric) -> list[str]:
+    """Checkpoints that the metric's protocols need."""
+    measures = [load_protocol(metric.name, each).measure for each in protocol_names(metric.name)]
+    return list(dict.fromkeys(checkpoint for measure in measures for checkpoint in metric.networks(measure)))
 
 
 def benchmark_catalogue() -> list[dict[str, Any]]:

@@ -11,8 +11,11 @@ from typing import Any
 
 import gen_eval
 from api.services.preparation import environment
+from gen_eval import weights
+from gen_eval.networks import placement_of
 from gen_eval.registry import EXTRA_OF, load, names
 from gen_eval.settings import settings
+from gen_eval.weights.digests import weights_folder
 
 
 def diagnose() -> dict[str, Any]:
@@ -28,6 +31,7 @@ def diagnose() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "workers": settings().workers or os.cpu_count() or 1,
         "extras": _extras(),
+        "networks": _networks(),
         "checks": checks,
         "healthy": all(check["ok"] for check in checks),
     }
@@ -41,6 +45,17 @@ def _extras() -> dict[str, str]:
     return {
         extra: "installed" if not absent else f"absent ({', '.join(absent)}): pip install 'gen-eval[{extra}]'"
         for extra, absent in sorted(states.items())
+    }
+
+
+def _networks() -> dict[str, Any]:
+    """Where networks would run, and which checkpoints of the quality track are here; absent ones are no fault."""
+    wanted = [name for name in weights.checkpoint_names() if weights.checkpoint(name).track == "quality"]
+    return {
+        "device": placement_of(settings().device).device,
+        "weights_folder": str(weights_folder()),
+        "here": [name for name in wanted if weights.locate(name) is not None],
+        "absent": [name for name in wanted if weights.locate(name) is None],
     }
 
 

@@ -48,6 +48,8 @@ class Forecast:
         unknown: files that belong to no sample.
         not_asked: files of samples or seeds that were not asked for.
         rejected: lines and files of the data that cannot be used.
+        absent_weights: checkpoints that its metrics need and that are not on this machine.
+        placement: device and number format of its networks, ``None`` when it uses none.
         workers: processes.
         seconds: rough estimate of the time, ``None`` when there was nothing to measure on.
         basis: what the estimate was made from.
@@ -60,6 +62,8 @@ class Forecast:
     unknown: tuple[str, ...]
     not_asked: tuple[str, ...]
     rejected: tuple[Mapping[str, str], ...]
+    absent_weights: tuple[str, ...]
+    placement: Mapping[str, Any] | None
     workers: int
     seconds: float | None
     basis: str
@@ -86,6 +90,8 @@ def forecast(request: ScoreRequest, out: Path, execution: Execution | None = Non
         unknown=tuple(prepared.manifest["unknown_videos"]),
         not_asked=tuple(prepared.manifest["not_asked_videos"]),
         rejected=tuple(prepared.manifest["rejected"]),
+        absent_weights=tuple(name for name in prepared.plan.networks if weights.locate(name) is None),
+        placement=prepared.plan.placement.to_json() if prepared.plan.networks else None,
         workers=how.processes(prepared.plan),
         seconds=seconds,
         basis=basis,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gen_eval.records import GenEvalError, InputError, ItemError, MissingPart
+from gen_eval.registry import names as metric_names
 from gen_eval.registry import require
 from gen_eval.settings import settings
 from gen_eval.weights import Checkpoint, Located, Source, checkpoint, checkpoint_names, load_state, locate, manifest
@@ -45,7 +46,9 @@ def _standing_for(word: str) -> list[str]:
     fits = [entry.name for entry in entries if word == entry.track or word in entry.used_by]
     if not fits:
         words = sorted({word for entry in entries for word in (entry.name, entry.track, *entry.used_by)})
-        near = difflib.get_close_matches(word, words, n=3)
+        if word in metric_names("gen_eval.metrics"):
+            raise InputError(f"the metric {word} needs no checkpoint. `gen-eval weights list` shows those that do")
+        near = difflib.get_close_matches(word, words, n=3) or [one for one in words if word.lower() in one][:3]
         offer = f"; did you mean {' or '.join(near)}" if near else ""
         raise InputError(f"{word!r} is no checkpoint, metric or track{offer}. `gen-eval weights list` shows them all")
     return fits
@@ -355,5 +358,7 @@ def _file_of(what: str) -> Path:
         raise InputError(f"{what} is neither a file nor a checkpoint; `gen-eval weights list` shows the checkpoints")
     for source in checkpoint(what).sources:
         if (path := target_of(what, source.file)).is_file():
+            if source.container == "safetensors":
+                raise InputError(f"{what}/{source.file} is safetensors already and is read as it is")
             return path
     raise InputError(f"the checkpoint {what} is not in the weights folder; `gen-eval weights fetch {what}`")

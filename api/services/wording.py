@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from gen_eval.records import Flag, Reason, Status
 from gen_eval.stats import Aggregate
 
@@ -66,6 +69,16 @@ def span(lower: float | None, upper: float | None, unit: str) -> str:
     if lower is None or upper is None:
         return NO_VALUE
     return f"{difference(lower, unit).removesuffix(' points')} … {difference(upper, unit)}"
+
+
+def placement(recorded: Mapping[str, Any]) -> str:
+    """Where networks run and in which number format, as a manifest records it.
+
+    Example:
+        >>> placement({"device": "cuda", "dtype": "bfloat16", "compile": True})
+        'cuda, bfloat16, compiled'
+    """
+    return f"{recorded['device']}, {recorded['dtype']}{', compiled' if recorded['compile'] else ''}"
 
 
 def counted(count: int, singular: str, plural: str | None = None) -> str:
@@ -149,7 +162,7 @@ FLAG_WORDS: dict[Flag, str] = {
     Flag.FRAMES_REPEATED: "fewer frames than the sampler draws; some are used twice",
     Flag.FEW_FRAMES: "very few frames",
     Flag.ENLARGED: "small frames were enlarged",
-    Flag.CONSTANT_FRAME: "a reference frame has one value only",
+    Flag.CONSTANT_FRAME: "a frame has one colour only",
     Flag.NO_EDGES: "neither clip has an edge",
     Flag.NO_EDGES_ONE_SIDE: "only one of the clips has edges",
     Flag.DEAD_FRAMES: "frames without valid depth were left out",

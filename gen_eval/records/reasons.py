@@ -95,7 +95,7 @@ class Flag(StrEnum):
     FRAMES_REPEATED = "frames_repeated"  # fewer frames than are drawn; some are used twice
     FEW_FRAMES = "few_frames"  # very few frames for this network
     ENLARGED = "enlarged"  # enlarged for the network
-    CONSTANT_FRAME = "constant_frame"  # a reference frame has one value only; SSIM took range 255
+    CONSTANT_FRAME = "constant_frame"  # a frame has one colour only; SSIM took range 255 where it is of the reference
     NO_EDGES = "no_edges"  # neither clip has an edge; F1 is 1
     NO_EDGES_ONE_SIDE = "no_edges_one_side"  # one clip has none; F1 is 0
     DEAD_FRAMES = "dead_frames"  # frames without a valid depth pixel left out

@@ -72,7 +72,14 @@ def test_metrics_are_listed_with_their_facts(cli):
     found = {one["name"]: one for one in done.json["metrics"]}
     assert found["depth_si_rmse"]["higher_is_better"] is False
     assert set(found["edge_f1"]["protocols"]) == {"reference", "reference-v2", "corrected"}
-    assert "blur_ssim" in cli("metrics", "list").out
+    assert found["i2v_subject"]["uses_condition_image"]
+    assert found["overall_consistency"]["uses_prompt"]
+    assert found["aesthetic_quality"]["networks"] == ["clip_vitl14_visual", "aesthetic_head"]
+    assert found["temporal_flickering"]["networks"] == []
+    lines = {line.split()[1]: line for line in cli("metrics", "list").out.splitlines() if line.startswith("│ ")}
+    assert "frames of clip and" in lines["blur_ssim"]
+    assert "not ranked" in lines["dynamic_degree"]
+    assert "raft_things" in lines["dynamic_degree"]
 
 
 def test_doctor_tries_what_it_says(cli):
@@ -80,6 +87,16 @@ def test_doctor_tries_what_it_says(cli):
     assert done.code == 0, done
     assert done.json["healthy"]
     assert {check["name"] for check in done.json["checks"]} >= {"results store", "metrics load"}
+    networks = done.json["networks"]
+    assert {*networks["here"], *networks["absent"]} >= {"dino_vitb16", "viclip"}
+
+
+def test_doctor_names_the_command_for_absent_weights(cli, monkeypatch, tmp_path):
+    monkeypatch.setenv("GEN_EVAL_WEIGHTS", str(tmp_path))
+    done = cli("doctor")
+    assert done.code == 0, done
+    assert "gen-eval weights fetch aesthetic_head amt_s" in done.out
+    assert str(tmp_path) in done.out
 
 
 @pytest.mark.parametrize(

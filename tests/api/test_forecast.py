@@ -30,3 +30,16 @@ def test_what_the_run_would_refuse_the_dry_run_refuses(scored, tmp_path):
     for attempt in (forecast, score):
         with pytest.raises(InputError, match="holds another run"):
             attempt(scored, tmp_path / "run", Execution(workers=1))
+
+
+def test_absent_weights_and_the_place_of_the_networks_are_named(small_benchmark, tmp_path, monkeypatch):
+    monkeypatch.setenv("GEN_EVAL_WEIGHTS", str(tmp_path / "nowhere"))
+    _, videos = small_benchmark(count=1, seeds=(0,), frames=3)
+    request = ScoreRequest("quality", videos, metrics=("subject_consistency", "temporal_flickering"), device="cpu")
+    found = forecast(request, tmp_path / "run", Execution(workers=1))
+    assert found.absent_weights == ("dino_vitb16",)
+    assert found.placement == {"device": "cpu", "dtype": "float32", "compile": False}
+    plain = forecast(
+        ScoreRequest("quality", videos, metrics=("temporal_flickering",)), tmp_path / "run", Execution(workers=1)
+    )
+    assert (plain.absent_weights, plain.placement) == ((), None)

@@ -82,6 +82,7 @@ def test_list_says_what_there_is_without_reading_files(weights, tmp_path):
     table = weights("list", "--for", "some_metric").out
     assert "CC BY-NC 4.0" in table
     assert "dino_vitb16" not in table
+    assert str(tmp_path / "weights") in table
     assert not (tmp_path / "weights").exists()
 
 
@@ -190,6 +191,13 @@ def test_an_unknown_name_offers_near_ones(weights):
     done = weights("fetch", "raft_thing")
     assert done.code == 2
     assert "did you mean raft_things" in done.err
+    assert "did you mean dino_vitb16" in weights("list", "--for", "dino").err
+
+
+def test_a_metric_without_a_network_needs_no_checkpoint(weights):
+    done = weights("fetch", "temporal_flickering")
+    assert done.code == 2
+    assert "temporal_flickering needs no checkpoint" in done.err
 
 
 def test_verify_without_anything_there(weights):
@@ -274,3 +282,11 @@ def test_convert_of_something_that_is_not_there(weights):
     assert done.code == 2
     assert "neither a file nor a checkpoint" in done.err
     assert weights("convert", "free").code == 2
+
+
+def test_convert_of_what_needs_none(weights, tmp_path):
+    header_only(tmp_path / "weights" / "head" / "h.safetensors", TENSORS)
+    done = weights("convert", "head")
+    assert done.code == 2
+    assert "is safetensors already" in done.err
+    assert len(list((tmp_path / "weights" / "head").iterdir())) == 1

@@ -189,10 +189,8 @@ def _networks(manifest: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     section = manifest.get("networks")
     if not section:
         return []
-    placement = section["placement"]
-    ran = f"{placement['device']}, {placement['dtype']}{', compiled' if placement['compile'] else ''}"
     packages = sorted((name, str(found or "not installed")) for name, found in section["packages"].items())
-    return [("networks ran on", ran), *packages]
+    return [("networks ran on", wording.placement(section["placement"])), *packages]
 
 
 def _imported(run: RunResults) -> Iterator[str]:
