@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gen_eval.features.arrays import finish, without_value
+from gen_eval.features.arrays import finish, out_of_memory, without_value
 from gen_eval.features.metric import Coverage, Meter
 from gen_eval.features.plan import Measurement
 from gen_eval.protocols import Protocol
-from gen_eval.records import ItemError, MetricResult, MissingPart, Reason
+from gen_eval.records import InputError, ItemError, MetricResult, MissingPart, Reason
 
 Encode = Callable[[Any], bytes]
 
@@ -20,7 +20,7 @@ def guarded(log: list[str]) -> Callable[[Callable[[], Any]], ItemError | None]:
     """A runner that turns whatever goes wrong in a metric into an :class:`ItemError`.
 
     Surprises keep their traceback in ``log``; they are told apart from expected problems by ``internal_error``. A part
-    that is missing is no trouble of one item and is raised.
+    that is missing, and a parameter that makes no sense, are no trouble of one item and are raised.
     """
 
     def run(step: Callable[[], Any]) -> ItemError | None:
@@ -28,10 +28,10 @@ def guarded(log: list[str]) -> Callable[[Callable[[], Any]], ItemError | None]:
             step()
         except ItemError as error:
             return error
-        except MissingPart:
+        except (InputError, MissingPart):
             raise
         except MemoryError:
-            return ItemError(Reason.OUT_OF_MEMORY, "memory ran out; use smaller frames or chunks")
+            return out_of_memory()
         except Exception as error:
             log.append(traceback.format_exc())
             return ItemError(

@@ -68,6 +68,7 @@ def score_group(group: Group, plan: Plan) -> GroupOutcome:
 
     Raises:
         MissingPart: no decoder can be started, which is no group's fault.
+        InputError: a parameter of a protocol makes no sense, or a network is of another kind.
     """
     log: list[str] = []
     outcomes: list[Outcome] = []

@@ -13,7 +13,13 @@ class Linear(nn.Linear):
     casts_weights = False
 
     def embed(self, batch: Tensor) -> Tensor:
-        """Outputs (n, outputs) for ``batch`` (n, inputs)."""
+        """Outputs (n, outputs) for ``batch`` (n, inputs).
+
+        Raises:
+            ValueError: rows of another length, or pictures.
+        """
+        if batch.ndim != 2 or batch.shape[1] != self.in_features:
+            raise ValueError(f"this head takes (n, {self.in_features}) embeddings, not {tuple(batch.shape)}")
         with torch.autocast(batch.device.type, enabled=False):
             return functional.linear(batch.float(), self.weight, self.bias)
 

@@ -127,9 +127,9 @@ class _Interpolation:
         import torch
 
         from gen_eval.networks.correlation import Scratch
-        from gen_eval.networks.loading import loaded
+        from gen_eval.networks.loading import able
 
-        module = loaded(self._network)
+        module = able(self._network, "interpolate")
         if self._scratch is None and not current().compile:
             self._scratch = Scratch()
         ends = [padded(side.float() / 255, _INTERPOLATION_MULTIPLE) for side in (first, last)]
@@ -234,11 +234,11 @@ class _Flow:
         return after, arrival
 
     def _magnitude(self, first: _Frame, second: _Frame) -> Magnitude:
-        from gen_eval.networks.loading import loaded
+        from gen_eval.networks.loading import able
 
         if self._too_small:
             return Magnitude(math.nan, math.nan)
-        module = loaded(self._network)
+        module = able(self._network, "flow")
         for frame in (first, second):
             if frame.features is None:
                 frame.features = module.features(self._padded(frame))

@@ -43,14 +43,15 @@ def embed(batch: Tensor | NDArray[np.float32], *, network: str) -> NDArray[np.fl
 
     Raises:
         ItemError: see :func:`gen_eval.networks.loading.loaded`.
+        InputError: the network is of another kind, or pictures of this size are none that it looks at.
         MemoryError: the batch is too large for the device.
     """
     import torch
 
-    from gen_eval.networks.loading import loaded
+    from gen_eval.networks.loading import able, shown
 
-    module = loaded(network)
-    with torch.inference_mode(), memory_errors(), autocast(module):
+    module = able(network, "embed")
+    with torch.inference_mode(), memory_errors(), shown(network), autocast(module):
         tensor = torch.as_tensor(batch, device=current().device)
         return numpy_of(module.embed(tensor.to(dtype_of(module))))
 
@@ -59,10 +60,10 @@ def embed_text(prompts: Sequence[str], *, network: str) -> tuple[NDArray[np.floa
     """Outputs (n, D) float32 of a text network, and how many tokens of each prompt did not fit and were cut (n,)."""
     import torch
 
-    from gen_eval.networks.loading import loaded
+    from gen_eval.networks.loading import able, shown
 
-    module = loaded(network)
-    with torch.inference_mode(), memory_errors(), autocast(module):
+    module = able(network, "embed_text")
+    with torch.inference_mode(), memory_errors(), shown(network), autocast(module):
         tokens, cut = module.tokenize(prompts)
         return numpy_of(module.embed_text(tokens.to(current().device))), np.asarray(cut, np.int64)
 
@@ -71,11 +72,11 @@ def embed_clip(frames: NDArray[np.uint8], *, network: str, **parameters: Any) ->
     """Output (1, D) float32 of a video network for frames (k, H, W, 3) uint8 RGB; ``parameters`` are the view."""
     import torch
 
-    from gen_eval.networks.loading import loaded
+    from gen_eval.networks.loading import able, shown
 
-    module = loaded(network)
+    module = able(network, "embed_clip")
     seen = view(frames, **parameters)  # in main memory: where values are rounded, all devices round alike
-    with torch.inference_mode(), memory_errors(), autocast(module):
+    with torch.inference_mode(), memory_errors(), shown(network), autocast(module):
         return numpy_of(module.embed_clip(seen[None].to(current().device, dtype_of(module))))
 
 

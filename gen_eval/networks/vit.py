@@ -54,7 +54,13 @@ class ViT(VisionTransformer):
         Args:
             batch: (n, 3, H, W) normalised pictures, a side at least one patch. Pixels at the right and at the bottom
                 that fill no patch are not seen.
+
+        Raises:
+            ValueError: something else, or pictures smaller than a patch.
         """
+        side = self.patch_embed.patch_size[0]
+        if batch.ndim != 4 or batch.shape[1] != 3 or min(batch.shape[2:]) < side:
+            raise ValueError(f"pictures must be (n, 3, H, W) with sides of {side} or more, not {tuple(batch.shape)}")
         embedded: Tensor = self.norm(self.class_token(batch))
         return embedded
 

@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 
 import gen_eval
+from gen_eval.protocols.checking import check_parameters, check_sections
 from gen_eval.protocols.model import Preset, Protocol
-from gen_eval.records import InputError, Reason
+from gen_eval.records import InputError
 
 _SECTIONS = ("measure", "decide", "reasons", "exceptions", "aggregate")
 
@@ -53,7 +54,7 @@ def config_files(kind: str) -> list[Path]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{path} cannot be read as YAML: {error}") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} must hold a mapping, not {type(content).__name__}")
@@ -65,9 +66,19 @@ def _protocol_table() -> dict[str, dict[str, Any]]:
     """Metric -> protocol name -> sections as written; a file found earlier wins, metric by metric."""
     table: dict[str, dict[str, Any]] = {}
     for root in _config_roots():
-        for path in sorted((root / "protocols").glob("*.yaml")):
-            for metric, protocols in _read(path).items():
-                table.setdefault(metric, protocols)
+        for metric, protocols in _protocols_below(root).items():
+            table.setdefault(metric, protocols)
+    return table
+
+
+@lru_cache(maxsize=4)
+def _protocols_below(root: Path) -> dict[str, dict[str, Any]]:
+    table: dict[str, dict[str, Any]] = {}
+    for path in sorted((root / "protocols").glob("*.yaml")):
+        for metric, protocols in _read(path).items():
+            if not isinstance(protocols, Mapping):
+                raise InputError(f"{path}: {metric} must map names of protocols to sections, not {protocols!r}")
+            table.setdefault(str(metric), dict(protocols))
     return table
 
 
@@ -117,29 +128,38 @@ def _own_protocol(metric: str, path: Path) -> Protocol:
 
 
 def _checked(metric: str, name: str, sections: dict[str, dict[str, Any]]) -> Protocol:
-    for reason in sections["reasons"].values():
-        if reason not in set(Reason):
-            raise InputError(f"protocol {name!r} of {metric} uses the unknown reason {reason!r}")
+    shipped = _protocols_below(_config_roots()[-1]).get(metric, {})
+    models = [_resolve(metric, one, (), shipped) for one in shipped]
+    check_parameters(_called(metric, name), sections, models)
     return Protocol(name=name, metric=metric, **sections)
 
 
-def _resolve(metric: str, name: str, seen: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    entries = _entries(metric)
-    if name not in entries:
+def _called(metric: str, name: str) -> str:
+    return f"protocol {name!r} of {metric}"
+
+
+def _resolve(
+    metric: str, name: Any, seen: tuple[str, ...], entries: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Any]]:
+    entries = _entries(metric) if entries is None else entries
+    if not isinstance(name, str) or name not in entries:
         raise InputError(f"{metric} has no protocol {name!r}; it has {', '.join(entries)}")
     if name in seen:
         raise InputError(f"the protocols of {metric} build on each other in a circle: {' -> '.join((*seen, name))}")
-    return _merged(metric, name, entries[name], seen)
+    return _merged(metric, name, entries[name], seen, entries)
 
 
-def _merged(metric: str, name: str, content: Any, seen: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """The sections of one entry, on top of those of its base."""
+def _merged(
+    metric: str, name: str, content: Any, seen: tuple[str, ...], entries: Mapping[str, Any] | None = None
+) -> dict[str, dict[str, Any]]:
+    """The sections of one entry, on top of those of its base, which is one of ``entries``."""
     if content is not None and not isinstance(content, Mapping):
-        raise InputError(f"protocol {name!r} of {metric} must be a mapping, not {type(content).__name__}")
+        raise InputError(f"{_called(metric, name)} must be a mapping, not {type(content).__name__}")
     entry: Mapping[str, Any] = content or {}
-    if unknown := set(entry) - {*_SECTIONS, "base"}:
-        raise InputError(f"protocol {name!r} of {metric} has unknown sections {sorted(unknown)}; known: {_SECTIONS}")
-    base = _resolve(metric, entry["base"], (*seen, name)) if "base" in entry else {}
+    if unknown := set(map(str, entry)) - {*_SECTIONS, "base"}:
+        raise InputError(f"{_called(metric, name)} has unknown sections {sorted(unknown)}; known: {_SECTIONS}")
+    check_sections(_called(metric, name), {section: entry.get(section) for section in _SECTIONS})
+    base = _resolve(metric, entry["base"], (*seen, name), entries) if "base" in entry else {}
     return {section: {**base.get(section, {}), **(entry.get(section) or {})} for section in _SECTIONS}
 
 

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from gen_eval.features import Chunk, Feature, Measure, Meter, Metric, StreamInfo, measure_single
 from gen_eval.networks import embed, embedding_feature, placement_of
 from gen_eval.protocols import load_protocol
+from gen_eval.quality._ratings import ratings, scale_of
 from gen_eval.quality._similarity import unit
 from gen_eval.records import MetricResult
 
 
 def rate(embeddings: NDArray[np.float32], *, network: str) -> NDArray[np.float64]:
     """Ratings (n,) that the head ``network`` gives to ``embeddings`` (n, D), each over its L2 norm first."""
-    return embed(unit(embeddings).astype(np.float32), network=network)[:, 0].astype(np.float64)
+    return ratings(embed(unit(embeddings).astype(np.float32), network=network), network=network)
 
 
 def rating_feature(measure: Measure) -> Feature:
@@ -35,9 +36,9 @@ class _Meter:
         self._ratings: list[float] = []
 
     def update(self, clip: Chunk) -> Sequence[float]:
-        ratings: list[float] = clip[self._feature].tolist()
-        self._ratings += ratings
-        return ratings
+        found: list[float] = clip[self._feature].tolist()
+        self._ratings += found
+        return found
 
     def counts(self) -> list[float]:
         return self._ratings
@@ -69,7 +70,7 @@ class AestheticQuality(Metric):
 
     def decide(self, counts: Sequence[float], decide: Mapping[str, Any]) -> MetricResult:
         """The mean rating over ``scale``."""
-        curve = np.array(counts, np.float64) / decide["scale"]
+        curve = np.array(counts, np.float64) / scale_of(decide)
         total = math.fsum(curve)
         return MetricResult.of(
             self.name,

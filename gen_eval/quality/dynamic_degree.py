@@ -145,6 +145,7 @@ class DynamicDegree(Metric):
     ) -> Meter:
         """A meter that collects how far pixels move."""
         assert isinstance(member, StreamInfo)
+        _check(measure)
         return _Meter(flow_feature(measure), member, float(measure["sampling_rate"]))
 
     def decide(self, counts: Motion, decide: Mapping[str, Any]) -> MetricResult:
@@ -186,6 +187,20 @@ class DynamicDegree(Metric):
             },
             curves={self.name: curve},
         )
+
+
+def _check(measure: Measure) -> None:
+    """Refuse numbers that mean nothing.
+
+    Raises:
+        InputError: the number and what is expected.
+    """
+    if measure["sampling_rate"] <= 0:
+        raise InputError(f"sampling_rate must be above 0 frames a second, not {measure['sampling_rate']}")
+    if not 0 < measure["fastest"] <= 1:
+        raise InputError(f"fastest must be a share of all vectors, above 0 and at most 1, not {measure['fastest']}")
+    if not isinstance(measure["updates"], int) or measure["updates"] < 1:
+        raise InputError(f"updates must be a whole number of steps of the network, not {measure['updates']}")
 
 
 def _problem(counts: Motion, sample: Sample) -> tuple[Reason, str] | None:

@@ -15,18 +15,19 @@ from numpy.typing import NDArray
 from gen_eval.features import Chunk, Feature, Measure, Meter, Metric, StreamInfo, measure_single
 from gen_eval.networks import embedding_feature, placement_of
 from gen_eval.protocols import load_protocol
+from gen_eval.quality._ratings import ratings, scale_of
 from gen_eval.records import MetricResult
 
 
 class _Meter:
-    def __init__(self, feature: Feature) -> None:
-        self._feature = feature
+    def __init__(self, feature: Feature, network: str) -> None:
+        self._feature, self._network = feature, network
         self._ratings: list[float] = []
 
     def update(self, clip: Chunk) -> Sequence[float]:
-        ratings: list[float] = clip[self._feature][:, 0].tolist()
-        self._ratings += ratings
-        return ratings
+        found: list[float] = ratings(clip[self._feature], network=self._network).tolist()
+        self._ratings += found
+        return found
 
     def counts(self) -> list[float]:
         return self._ratings
@@ -55,18 +56,18 @@ class ImagingQuality(Metric):
         self, measure: Measure, member: StreamInfo | Sequence[StreamInfo], *, image: Chunk | None = None
     ) -> Meter:
         """A meter that collects ratings."""
-        return _Meter(embedding_feature(measure))
+        return _Meter(embedding_feature(measure), str(measure["network"]))
 
     def decide(self, counts: Sequence[float], decide: Mapping[str, Any]) -> MetricResult:
         """The mean rating over ``scale``; the mean itself is ``raw`` among the values."""
-        ratings = np.array(counts, np.float64)
-        raw = math.fsum(ratings) / len(ratings) if np.isfinite(ratings).all() else math.nan
+        found = np.array(counts, np.float64)
+        raw = math.fsum(found) / len(found) if np.isfinite(found).all() else math.nan
         return MetricResult.of(
             self.name,
-            raw / decide["scale"],
+            raw / scale_of(decide),
             values={"raw": raw},
-            detail={"frames": len(ratings)},
-            curves={self.name: ratings / decide["scale"]},
+            detail={"frames": len(found)},
+            curves={self.name: found / scale_of(decide)},
         )
 
 

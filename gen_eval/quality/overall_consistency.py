@@ -29,7 +29,7 @@ from gen_eval.features import (
 )
 from gen_eval.networks import embed_clip, placement_of, text_feature, view_parameters
 from gen_eval.protocols import load_protocol
-from gen_eval.records import Flag, MetricResult, Reason
+from gen_eval.records import Flag, InputError, MetricResult, Reason
 
 
 def middle_frames(length: int, count: int) -> list[int]:
@@ -50,7 +50,9 @@ def middle_frames(length: int, count: int) -> list[int]:
 
 def clip_selection(measure: Measure) -> Selection:
     """The embedding of the frames that ``measure`` has chosen."""
-    count = int(measure["frames"])
+    count = measure["frames"]
+    if not isinstance(count, int) or count < 1:
+        raise InputError(f"frames must be a number of frames, 1 or more, not {count!r}")
     parameters = parameters_of({"network": measure["network"], **view_parameters(measure)})
     return Selection(f"embedding_of_{count}_middle_frames", partial(middle_frames, count=count), embed_clip, parameters)
 
