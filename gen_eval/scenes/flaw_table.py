@@ -2,6 +2,9 @@
 
 Both twins are scored against the clean clip. A pair that is not listed is not promised: there the answer depends on
 the scene. A name with a dot is a further number of a metric. Metrics that arrive later add their columns here.
+
+What networks embed promises an order even with numbers drawn at random: frames that are alike have like embeddings.
+Ratings of a picture (aesthetic and imaging quality, overall consistency) promise nothing that holds for every network.
 """
 
 from __future__ import annotations
@@ -24,6 +27,15 @@ _W, _B, _E = Effect.WORSE, Effect.BETTER, Effect.EQUAL
 _MOVED = {"blur_ssim": _W, "edge_f1": _W, "depth_si_rmse": _W, "mask_miou": _W, "mask_miou.all": _W}
 # What only touches the picture leaves the signals that come with the clip alone.
 _PICTURE = {"blur_ssim": _W, "edge_f1": _W, "depth_si_rmse": _E, "mask_miou": _E, "mask_miou.all": _E}
+# Embeddings of frames, among themselves and against the picture that the clip starts from.
+_EMBEDDED = ("subject_consistency", "background_consistency", "i2v_subject", "i2v_background")
+_UNLIKE: Mapping[str, Effect] = dict.fromkeys(_EMBEDDED, _W)
+_ALIKE: Mapping[str, Effect] = dict.fromkeys(_EMBEDDED, _B)
+# A frame is guessed from its neighbours, and flow measured between frames.
+_ROUGH = {"motion_smoothness": _W}
+_SMOOTH = {"motion_smoothness": _B}
+_MORE_MOTION = {"dynamic_degree.motion": _B}
+_LESS_MOTION = {"dynamic_degree.motion": _W}
 _UNTOUCHED = {"blur_ssim": _E, "edge_f1": _E, "temporal_flickering": _E}
 
 FLAW_TABLE: Mapping[str, Mapping[str, Effect]] = {
@@ -31,16 +43,17 @@ FLAW_TABLE: Mapping[str, Mapping[str, Effect]] = {
     "wrong_gravity": _MOVED,
     # temporal_flickering measures motion: a clip in which less moves scores better, however wrong that is.
     "vanish": _MOVED,
-    "freeze": {**_MOVED, "temporal_flickering": _B},
-    "frame_drop": {**_MOVED, "temporal_flickering": _B},
+    "freeze": {**_MOVED, "temporal_flickering": _B, **_ALIKE, **_SMOOTH, **_LESS_MOTION},
+    "frame_drop": {**_MOVED, "temporal_flickering": _B, **_LESS_MOTION},
     # mask_miou drops objects that overlap too little: where a still object remains, its mean may even stay at 1.
     "reversed": {name: effect for name, effect in _MOVED.items() if name != "mask_miou"},
-    "shift": _MOVED,
-    "jitter": {**_MOVED, "temporal_flickering": _W},
-    "flicker": {**_PICTURE, "temporal_flickering": _W},
-    "noise": {**_PICTURE, "temporal_flickering": _W},
+    # The picture that the clip starts from does not shift with it.
+    "shift": {**_MOVED, "i2v_subject": _W, "i2v_background": _W},
+    "jitter": {**_MOVED, "temporal_flickering": _W, **_UNLIKE, **_ROUGH, **_MORE_MOTION},
+    "flicker": {**_PICTURE, "temporal_flickering": _W, **_UNLIKE, **_ROUGH, **_MORE_MOTION},
+    "noise": {**_PICTURE, "temporal_flickering": _W, **_UNLIKE, **_ROUGH},
     # A blur takes the sharp differences between frames away, which temporal_flickering counts as good.
-    "blur": {**_PICTURE, "temporal_flickering": _B},
+    "blur": {**_PICTURE, "temporal_flickering": _B, **_SMOOTH},
     # An outline may survive a change of colour, so edge_f1 promises nothing.
     "colour_shift": {name: effect for name, effect in _PICTURE.items() if name != "edge_f1"},
     "mask_erosion": {**_UNTOUCHED, "depth_si_rmse": _E, "mask_miou": _W, "mask_miou.all": _W},
