@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +46,10 @@ def print_summary(to: Console, results: RunResults) -> None:
     to.print(table)
     _print_totals(to, results)
     _print_caveats(to, results.aggregate)
+    if networks := results.manifest.get("networks"):
+        to.print(f"networks ran on: {placement(networks['placement'])}")
     for used in not_for_commercial_use(networks_of(results.manifest)):
-        to.print(f"not for commercial use: {used.title} ({used.licence})", markup=False, soft_wrap=True)
+        to.print(f"licence: {used.title} ({used.terms})", markup=False, soft_wrap=True)
 
 
 def _print_totals(to: Console, results: RunResults) -> None:
@@ -85,14 +86,16 @@ def _print_caveats(to: Console, metrics: Iterable[str]) -> None:
 
 def print_problems(to: Console, results: RunResults) -> None:
     """What failed, was skipped or was left out, each kind once with its advice."""
-    kinds: Counter[tuple[str, str, str]] = Counter()
+    kinds: dict[tuple[str, str, str], list[str]] = {}
     protocol = results.manifest["protocol"]
     for row in results.rows:
         if row.protocol == protocol and row.status in {Status.FAILED, Status.SKIPPED, Status.REFUSED}:
             where = f"{row.sample}, {row.member}" if row.status is not Status.SKIPPED else row.metric
-            kinds[f"{row.status}: {row.reason}", where, str(row.detail.get("message", ""))] += 1
-    for (what, where, message), _count in list(kinds.items())[:_SHOWN_PROBLEMS]:
-        to.print(f"{what} ({where}): {message}", soft_wrap=True, markup=False)
+            kind = (f"{row.status}: {row.reason}", where, str(row.detail.get("message", "")))
+            kinds.setdefault(kind, []).append(row.metric)
+    for (what, where, message), metrics in list(kinds.items())[:_SHOWN_PROBLEMS]:
+        some = "" if where in metrics or set(metrics) == set(results.aggregate) else f"; {', '.join(metrics)}"
+        to.print(f"{what} ({where}{some}): {message}", soft_wrap=True, markup=False)
     if len(kinds) > _SHOWN_PROBLEMS:
         to.print(f"… and {len(kinds) - _SHOWN_PROBLEMS} more; all are in the report")
     _print_flags(to, results)
@@ -104,7 +107,7 @@ def print_problems(to: Console, results: RunResults) -> None:
 def _print_uneven(to: Console, manifest: Mapping[str, Any]) -> None:
     """Without --seeds nobody said how many videos a sample has; a sample with fewer than others is worth a word."""
     counts = {len(sample["members"]) for sample in manifest["samples"]}
-    if manifest["seeds"] is None and len(counts) > 1:
+    if manifest["seeds"] is None and len(counts) > 1 and "imported" not in manifest:
         to.print(f"samples have {min(counts)} to {max(counts)} videos; --seeds says which each of them should have")
 
 

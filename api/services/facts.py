@@ -23,6 +23,7 @@ class Facts:
         caveat: why its values must not rank systems alone.
         version: of the metric; 1 when it is not installed.
         further_units: units of further numbers that have another one than the value.
+        curve_unit: unit of the numbers a frame, when they have another one than the value.
     """
 
     unit: str
@@ -34,6 +35,7 @@ class Facts:
     caveat: str = ""
     version: int = 1
     further_units: Mapping[str, str] = field(default_factory=dict)
+    curve_unit: str | None = None
 
     def unit_of(self, name: str) -> str:
         """Unit of the further number ``name``."""
@@ -62,6 +64,7 @@ def facts_of(metric: str) -> Facts:
         found.caveat,
         found.version,
         found.further_units,
+        found.curve_unit,
     )
 
 

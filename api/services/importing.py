@@ -262,7 +262,7 @@ def _rows(label: str, one: _Given, samples: Samples, protocol: Protocol, digest:
 def _outcome(dimension: str, records: Sequence[VideoRecord]) -> dict[str, Any]:
     """Value, status, reason and detail of one video in one dimension."""
     if not records:
-        return _without(Reason.MISSING_VIDEO, f"the result file holds no record of this video in {dimension}")
+        return _without(Reason.MISSING_VIDEO, "the result file holds no record of this video")
     if len(records) > 1:
         listed = ", ".join(f"record {one.place}" for one in records)
         message = f"{len(records)} records name this video ({listed}); keep one"

@@ -81,6 +81,11 @@ class UsedNetwork:
     licence: str
     commercial: str
 
+    @property
+    def terms(self) -> str:
+        """Licence and what it means for commercial use, in words."""
+        return weights.terms_of(self.licence, self.commercial)
+
 
 def networks_of(manifest: Mapping[str, Any]) -> tuple[UsedNetwork, ...]:
     """The networks that a run used, with the licences of their weights."""

@@ -29,10 +29,15 @@ def difference(value: float | None, unit: str) -> str:
     Example:
         >>> difference(-0.0123, "ratio")
         '-1.23 points'
+        >>> difference(-0.0000321, "ratio")  # not a zero
+        '-0.003 points'
     """
     if value is None:
         return NO_VALUE
-    return f"{100 * value:+.2f} points" if unit == "ratio" else f"{value:+.4g}"
+    if unit != "ratio":
+        return f"{value:+.4g}"
+    points = 100 * value
+    return f"{points:+.1g} points" if 0 < abs(points) < 0.005 else f"{points:+.2f} points"
 
 
 def bare(value: float, unit: str) -> float:

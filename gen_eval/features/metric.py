@@ -169,6 +169,7 @@ class Metric(ABC):
         marks_constant_frames: whether a clip with a frame of one colour gets the flag ``constant_frame``.
         unit: unit of the value, ``ratio`` when it has none.
         further_units: units of further numbers (the result's ``values``) that have another one, by name.
+        curve_unit: unit of the numbers a frame in the curve named as the metric, when it is not that of the value.
         bounds: least and largest value, ``None`` where there is no bound.
         higher_is_better: direction; decides whether ``mean_missing_as_zero`` is shown.
         source: where the definition comes from.
@@ -186,6 +187,7 @@ class Metric(ABC):
     marks_constant_frames: ClassVar[bool] = False
     unit: ClassVar[str] = "ratio"
     further_units: ClassVar[Mapping[str, str]] = {}
+    curve_unit: ClassVar[str | None] = None
     bounds: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
     higher_is_better: ClassVar[bool] = True
     source: ClassVar[str]

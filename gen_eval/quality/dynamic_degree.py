@@ -129,6 +129,7 @@ class DynamicDegree(Metric):
     inputs = "single"
     marks_constant_frames = True
     further_units: ClassVar[Mapping[str, str]] = {"motion": "pixels"}
+    curve_unit = "pixels"
     source = "VBench, dynamic degree (public code)"
     caveat = "a guard against static clips: it says that something moves, not that it moves well"
 

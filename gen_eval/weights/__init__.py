@@ -5,7 +5,7 @@ checkpoint ``ID`` lies at ``<weights folder>/<ID>/<file>``. Nothing here downloa
 does. Importing this package imports no torch.
 """
 
-from gen_eval.weights.catalogue import Checkpoint, Source, checkpoint, checkpoint_names, manifest
+from gen_eval.weights.catalogue import Checkpoint, Source, checkpoint, checkpoint_names, manifest, terms_of
 from gen_eval.weights.located import Located, digest, locate
 from gen_eval.weights.state import absent, check_names, load_state
 
@@ -21,4 +21,5 @@ __all__ = [
     "load_state",
     "locate",
     "manifest",
+    "terms_of",
 ]

@@ -142,8 +142,20 @@ class Checkpoint(_Entry):
     @property
     def terms(self) -> str:
         """Licence and what it means for commercial use, in words."""
-        meaning = {"yes": "commercial use allowed", "no": "no commercial use", "unknown": "commercial use unclear"}
-        return f"{self.licence}: {meaning[self.commercial]}"
+        return terms_of(self.licence, self.commercial)
+
+
+_MEANING = {"yes": "commercial use allowed", "no": "no commercial use", "unknown": "commercial use unclear"}
+
+
+def terms_of(licence: str, commercial: str) -> str:
+    """A licence and what it means for commercial use (``yes``, ``no``, ``unknown``), in words.
+
+    Example:
+        >>> terms_of("CC BY-NC 4.0", "no")
+        'CC BY-NC 4.0: no commercial use'
+    """
+    return f"{licence}: {_MEANING[commercial]}"
 
 
 def checkpoint_names() -> list[str]:

@@ -1,5 +1,6 @@
 """Old results become runs: what is kept, what is checked, and how they stand against runs of one's own."""
 
+import csv
 import json
 from copy import deepcopy
 from dataclasses import replace
@@ -12,6 +13,7 @@ from api.services.importing import import_results
 from api.services.reporting import render
 from api.services.results import RunResults
 from gen_eval.protocols import total_rules
+from gen_eval.quality.totals import overall_total
 from gen_eval.records import InputError, Reason, Status, digest_of
 
 EIGHT = total_rules()["quality"].mean_of
@@ -81,6 +83,33 @@ def test_every_total_of_the_file_comes_out_of_the_rows(bring):
     assert all("/" not in json.dumps(dict(row.detail)) for row in run.rows)
 
 
+SHORT = {
+    "subject_consistency": "sc", "background_consistency": "bc", "motion_smoothness": "ms", "aesthetic_quality": "aq",
+    "imaging_quality": "iq", "overall_consistency": "oc", "i2v_subject": "is", "i2v_background": "ib",
+}  # fmt: skip
+
+
+def test_every_row_of_the_published_table_as_a_run(bring, goldens):
+    """Quality of Table 3 out of runs with the printed dimensions, and Overall with the printed domain mean."""
+    with (goldens / "papers" / "pai_table3.csv").open() as lines:
+        table = list(csv.DictReader(lines))
+    assert len(table) == 16
+    for place, line in enumerate(table):
+        content = {}
+        for name, short in SHORT.items():
+            value = float(line[f"quality_{short}"]) / 100
+            shown = 100 * value if name == "imaging_quality" else value
+            record = {"video_path": "av_1__0.mp4", "video_results": shown}
+            if name == "background_consistency":
+                record |= {"video_sim": 7 * value, "cnt_per_video": 7}
+            content[name] = [value, [record]]
+        run = bring(content, out=f"run{place}", model=line["model"])
+        quality = run.totals["quality"]["reference"]
+        assert -0.0625 - 1e-9 <= 100 * quality.value - float(line["quality_avg"]) <= 0.05 + 1e-9
+        overall = overall_total(float(line["domain_avg"]) / 100, quality.value)
+        assert 100 * overall.value == pytest.approx(float(line["overall"]), abs=0.08)
+
+
 def test_imported_twice_is_imported_once(bring, tmp_path):
     first = bring(written())
     before = render([RunResults.read(tmp_path / "run")], ".json")
@@ -117,6 +146,22 @@ def test_what_is_missing_twice_or_not_finite_is_a_row_with_its_reason(bring):
     assert aggregate.reasons == {"duplicate_video": 1, "missing_video": 1, "not_finite": 1}
     assert run.exit_code == 1
     json.loads(render([run], ".json"), parse_constant=pytest.fail)
+
+
+def test_a_video_that_is_missing_everywhere_is_one_line(bring, tmp_path, cli):
+    content = written(dimensions=("subject_consistency", "motion_smoothness"))
+    content["subject_consistency"][1].pop()
+    for _, records in content.values():
+        records.pop(0)
+    (tmp_path / "g_full_info.json").write_text(json.dumps([{"video_id": "av_1", "prompt_en": "p"},
+                                                           {"video_id": "robot_2", "prompt_en": "p"},
+                                                           {"video_id": "robot_3", "prompt_en": "p"},
+                                                           {"video_id": "misc_4", "prompt_en": "p"}]))  # fmt: skip
+    (tmp_path / "w_eval_results.json").write_text(json.dumps(content))
+    out = cli("import", tmp_path / "w_eval_results.json", "--data", tmp_path / "g_full_info.json", "--out", "run").out
+    assert out.count("(misc_4, 0): the result file holds no record of this video") == 1
+    assert "(robot_3, 1; subject_consistency): the result file" in out
+    assert "--seeds" not in out, "an option that import does not have"
 
 
 def test_a_total_that_does_not_follow_is_said_everywhere(bring, tmp_path, cli):

@@ -391,6 +391,19 @@ def test_two_tracks_of_one_model_are_one_system_and_two_runs_of_one_track_are_tw
     assert all(f"    alpha ({one}) & " in both for one in ids)
 
 
+def test_a_curve_in_another_unit_than_the_value_says_so(maker):
+    samples = [maker.sample("s1", members=("0",))]
+    metrics = {"dynamic_degree": ("corrected",), "temporal_flickering": ("corrected",)}
+    run = maker("q", maker.manifest(samples, metrics=metrics, track="quality"))
+    titles = [
+        line for line in render([RunResults.read(run)], ".html").decode().splitlines() if "frames 0 to 5:" in line
+    ]
+    (moving,) = (line for line in titles if "dynamic_degree, frames" in line)
+    (still,) = (line for line in titles if "temporal_flickering, frames" in line)
+    assert re.search(r"0 to 5: 0\.\d+ … (0\.\d+|1) pixels", moving)
+    assert re.search(r"0 to 5: \d+\.\d\d … \d+\.\d\d %", still)
+
+
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 

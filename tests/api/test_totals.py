@@ -232,6 +232,35 @@ def test_the_paper_table_has_a_column_for_each_total():
     assert "quality (" not in render([made(metrics=("temporal_flickering",))], ".tex").decode()
 
 
+def test_what_ranks_nothing_has_no_arrow():
+    run = made(metrics=("dynamic_degree", "subject_consistency"))
+    text = render([run], ".tex").decode()
+    assert r"dynamic\_degree (\%) &" in text
+    assert r"subject\_consistency (\%) $\uparrow$" in text
+    page = render([run], ".html").decode()
+    assert "not ranked: a guard against static clips" in page
+    assert page.count("higher is better") == 1
+
+
+def test_another_rule_that_is_the_mean_itself_is_not_absent():
+    page = render([made()], ".html").decode()
+    line = page.split("background_consistency with another rule")[1].split("</tr>")[0]
+    assert "the mean above" in line
+    assert "not in this run" not in page
+
+
+def test_networks_and_licences_stand_under_the_scores():
+    placement = {"device": "cuda", "dtype": "bfloat16", "compile": False}
+    networks = {"placement": placement, "packages": {}, "weights": {"amt_s": "a" * 64, "viclip": "b" * 64}}
+    run = made(networks=networks)
+    text = shown(print_summary, run)
+    assert "networks ran on: cuda, bfloat16" in text
+    assert "CC BY-NC 4.0: no commercial use" in text
+    assert "commercial use unclear" in text
+    assert "CC BY-NC 4.0: no commercial use" in render([run], ".html").decode()
+    assert run.to_json()["networks"]["commercial_use"] is False
+
+
 def test_totals_are_compared_with_samples_drawn_for_all_parts():
     first, other = made(), made(model="beta", shift=0.05)
     (found,) = compare(first, other).others

@@ -164,7 +164,8 @@ def sparkline(name: str, curve: Curve, scale: Scale, unit: str, worst: int | Non
     finite = curve[np.isfinite(curve)]
     title = f"{name}, frames 0 to {len(curve) - 1}"
     if len(finite):
-        title += f": {wording.ends(float(finite.min()), float(finite.max()), unit)}"
+        ends = wording.ends(float(finite.min()), float(finite.max()), unit)
+        title += f": {ends}" if unit == "ratio" else f": {ends} {wording.unit_of(unit)}".rstrip()
     if worst is not None and 0 <= worst < len(curve) and math.isfinite(curve[worst]):
         dot = (f"{100 * worst / last:.2f}", scale.y(float(curve[worst])))
         title += f"; worst frame {worst}"
@@ -190,11 +191,13 @@ def _thinned(curve: Curve) -> list[tuple[int, float | None]]:
 
 
 def arrow(facts: Facts) -> str:
-    """Which direction is better."""
+    """Which direction is better; nothing for a metric that ranks nothing."""
+    if facts.caveat:
+        return ""
     return "↑" if facts.higher_is_better else "↓"
 
 
 def heading(facts: Facts) -> str:
     """Direction, and the unit where it is not percent."""
     unit = "" if facts.unit == "ratio" else wording.unit_of(facts.unit)
-    return f"{arrow(facts)} {unit}".rstrip()
+    return f"{arrow(facts)} {unit}".strip()

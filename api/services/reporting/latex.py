@@ -83,8 +83,8 @@ def _table(systems: Sequence[System], protocol: str) -> Iterator[str]:
 def _heading(metric: str) -> str:
     facts = facts_of(metric)
     unit = wording.unit_of(facts.unit)
-    arrow = r"$\uparrow$" if facts.higher_is_better else r"$\downarrow$"
-    return f"{escaped(metric)}{f' ({escaped(unit)})' if unit else ''} {arrow}"
+    arrow = "" if facts.caveat else r"$\uparrow$" if facts.higher_is_better else r"$\downarrow$"
+    return f"{escaped(metric)}{f' ({escaped(unit)})' if unit else ''} {arrow}".rstrip()
 
 
 def _cell(one: Aggregate | Total | None) -> str:

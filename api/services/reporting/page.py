@@ -154,7 +154,7 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
         absent_samples=wording.listed(list(dict.fromkeys(key[1] for key in run.absent))),
         imported=tuple(_imported(run)),
         networks=networks_of(manifest),
-        restricted=tuple(f"{one.title} ({one.licence})" for one in not_for_commercial_use(networks_of(manifest))),
+        restricted=tuple(f"{one.title} ({one.terms})" for one in not_for_commercial_use(networks_of(manifest))),
         facts=tuple(_facts(run)),
         rules=tuple(_rules(manifest)),
     )

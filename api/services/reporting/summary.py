@@ -38,12 +38,17 @@ class Mean:
 
 @dataclass(frozen=True)
 class MetricLine:
-    """A metric, or one of its further numbers, with a mean for each protocol (``None`` where it has no such one)."""
+    """A metric, or one of its further numbers, with a mean for each protocol (``None`` where it has no such one).
+
+    Attributes:
+        absent: what stands in place of a mean that is not there.
+    """
 
     name: str
     about: str
     further: bool
     means: tuple[Mean | None, ...]
+    absent: str = "not in this run"
 
 
 @dataclass(frozen=True)
@@ -91,11 +96,11 @@ class _Rules:
 
 
 def about(metric: str) -> str:
-    """Unit, direction and source of a metric."""
+    """Direction, or why it ranks nothing, unit and source of a metric."""
     facts = facts_of(metric)
     unit = {"ratio": "ratio, printed in percent", "unknown": "unit unknown"}.get(facts.unit, facts.unit)
-    caveat = f"; not ranked: {facts.caveat}" if facts.caveat else ""
-    return f"{arrow(facts)} {'higher' if facts.higher_is_better else 'lower'} is better; {unit}; {facts.source}{caveat}"
+    better = f"{arrow(facts)} {'higher' if facts.higher_is_better else 'lower'} is better"
+    return f"{f'not ranked: {facts.caveat}' if facts.caveat else better}; {unit}; {facts.source}"
 
 
 def summary_table(run: RunResults) -> SummaryTable:
@@ -109,14 +114,16 @@ def summary_table(run: RunResults) -> SummaryTable:
         for name in sorted({name for one in found if one is not None for name in one.values}):
             parts = [None if one is None else one.values.get(name) for one in found]
             means = tuple(None if one is None else rules.mean(one) for one in parts)
-            lines.append(MetricLine(name, _about_further(name, metric), True, means))
+            absent = "the mean above" if name in get_args(MembersRule) else MetricLine.absent
+            lines.append(MetricLine(name, _about_further(name, metric), True, means, absent))
     return SummaryTable(tuple(protocols), tuple(lines), rules.texts)
 
 
 def _about_further(name: str, metric: str) -> str:
     if name in get_args(MembersRule):
         return f"{metric} with another rule for the same videos"
-    return f"further number of {metric}"
+    unit = facts_of(metric).unit_of(name)
+    return f"further number of {metric}{'' if unit == 'ratio' else f'; {wording.unit_of(unit)}'.rstrip('; ')}"
 
 
 def leaderboard(systems: Sequence[System], protocol: str) -> SummaryTable:

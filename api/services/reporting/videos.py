@@ -295,7 +295,8 @@ class _Illustrator:
             return cell
         row, name, curve = found[cell.metric]
         worst = row.detail.get("worst_frame")
-        unit = facts_of(cell.metric).unit
+        facts = facts_of(cell.metric)
+        unit = facts.curve_unit or facts.unit
         return replace(
             cell,
             curve=sparkline(name, curve, scales[cell.metric], unit, worst if isinstance(worst, int) else None),
