@@ -16,7 +16,7 @@ from api.services.scoring import Execution
 from api.services.scoring import score as run_services
 from bench import stand_in
 from gen_eval import weights
-from gen_eval.media import read_clip, write_clip, write_image
+from gen_eval.media import write_clip, write_image
 from gen_eval.records import InputError
 from gen_eval.settings import settings
 
@@ -174,32 +174,77 @@ def test_a_metric_alone_and_one_frame_at_a_time_have_the_same_values(score):
         assert value == pytest.approx(together[key], rel=1e-5)
 
 
-def test_scores_do_not_depend_on_the_container(score, benchmark, tmp_path):
-    _data, videos = benchmark
-    other = tmp_path / "other"
-    other.mkdir()
-    for path in videos.iterdir():
-        write_matroska(other / f"{path.stem}.mkv", read_clip(path).frames)
-    metrics = ("subject_consistency", "imaging_quality", "overall_consistency", "motion_smoothness")
-    first, second = score(*metrics), score(*metrics, out="second", videos=other)
-    assert second.code == 0, second
-    assert values(first) == values(second)
+@pytest.fixture
+def one_video(tmp_path):
+    """A folder with a single video of the benchmark, written by `write`."""
+
+    def make(name, write):
+        folder = tmp_path / name
+        folder.mkdir()
+        write(folder, pictures(0))
+        return folder
+
+    return make
 
 
-def test_the_frame_rate_moves_only_what_depends_on_time(score, benchmark, tmp_path):
-    _data, videos = benchmark
-    other = tmp_path / "faster"
-    other.mkdir()
-    for path in videos.iterdir():
-        write_clip(other / path.name, read_clip(path).frames, 24.0, lossless=True)
-    metrics = ("dynamic_degree", "motion_smoothness", "subject_consistency")
-    first, second = score(*metrics).json["rows"], score(*metrics, out="second", videos=other).json["rows"]
-    for one, two in zip(first, second, strict=True):
-        if one["metric"] == "dynamic_degree":
+def test_no_score_depends_on_the_container(score, one_video):
+    first = one_video("mp4", lambda folder, frames: write_clip(folder / "robot_1__0.mp4", frames, 8.0, lossless=True))
+    second = one_video("mkv", lambda folder, frames: write_matroska(folder / "robot_1__0.mkv", frames))
+    one, two = (values(score(out=folder.name + "-run", videos=folder, model="m")) for folder in (first, second))
+    scored = {key: value for key, value in one.items() if value is not None}
+    assert {metric for _, _, metric in scored} == DIMENSIONS | GUARDS
+    assert one == two
+
+
+def test_the_frame_rate_moves_only_what_depends_on_time(score, one_video):
+    rows = []
+    for rate in (8.0, 24.0):
+        folder = one_video(
+            f"at{rate:.0f}",
+            lambda folder, frames, rate=rate: write_clip(folder / "robot_1__0.mp4", frames, rate, lossless=True),
+        )
+        rows.append(score(out=f"run{rate:.0f}", videos=folder, model="m").json["rows"])
+    for one, two in zip(*rows, strict=True):
+        if one["metric"] == "dynamic_degree" and one["status"] == "ok":
             assert (one["detail"]["video"]["fps"], two["detail"]["video"]["fps"]) == (8.0, 24.0)
             assert one["values"]["motion"] != two["values"]["motion"]
         else:
             assert one["value"] == two["value"]
+
+
+EXPECTED = {
+    # frames, height, width, constant -> metric -> reason under `corrected`; what is not named has a value
+    "one": ((1, 126, 130), dict.fromkeys(DIMENSIONS | GUARDS, "too_few_frames") | dict.fromkeys(
+        ("aesthetic_quality", "imaging_quality", "overall_consistency"))),
+    "two": ((2, 126, 130), {"motion_smoothness": "too_few_frames"}),
+    "three": ((3, 126, 131), {}),
+    "small": ((3, 40, 60), {"motion_smoothness": "too_small", "dynamic_degree": "too_small"}),
+    "portrait": ((3, 190, 121), {}),
+}  # fmt: skip
+
+
+def test_short_small_odd_upright_and_constant_clips(score, tmp_path):
+    folder = tmp_path / "unusual"
+    folder.mkdir()
+    for name, ((frames, height, width), _) in EXPECTED.items():
+        clip = np.stack([pictures(0, 1, max(height, 126), max(width, 130))[0][:height, :width]] * frames)
+        clip[-1] = 255 - clip[-1]
+        write_clip(folder / f"robot_1__{name}.mp4", clip, 8.0, lossless=True)
+    write_clip(folder / "robot_1__constant.mp4", np.full((3, 126, 130, 3), 77, np.uint8), 8.0, lossless=True)
+    rows = {
+        (row["member"], row["metric"]): row
+        for row in score(videos=folder).json["rows"]
+        if (row["sample"], row["protocol"]) == ("robot_1", "corrected")
+    }
+    for name, (_, expected) in EXPECTED.items():
+        found = {metric: rows[name, metric]["reason"] for metric in DIMENSIONS | GUARDS}
+        assert found == dict.fromkeys(DIMENSIONS | GUARDS) | expected, name
+    for metric in DIMENSIONS | GUARDS:
+        row = rows["constant", metric]
+        assert row["status"] == "ok"
+        assert row["flags"] == ["frames_repeated", "constant_frame"][metric != "overall_consistency" :], metric
+    for metric in ("subject_consistency", "background_consistency", "temporal_flickering"):
+        assert rows["constant", metric]["value"] == pytest.approx(1, abs=1e-6)
 
 
 def test_absent_weights_are_skips_with_the_command_that_fetches_them(score, networks, tmp_path):
@@ -294,7 +339,7 @@ def test_missing_pictures_and_prompts_cost_the_metrics_that_need_them(score, ben
 
 def test_a_run_that_was_killed_goes_on_and_ends_alike(start, command, benchmark, networks, tmp_path):
     data, videos = benchmark
-    asked = ("--metrics", "subject_consistency,background_consistency,motion_smoothness")
+    asked = ("--metrics", "imaging_quality,motion_smoothness")
     whole = command(*asked, out="whole")
     process = start(
         "score", "quality", "--videos", videos, "--data", data, "--out", tmp_path / "killed", *asked, **networks

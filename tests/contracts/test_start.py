@@ -71,3 +71,13 @@ def test_every_generator_of_the_table_is_one():
 
     for name in names("gen_eval.generators"):
         assert isinstance(load("gen_eval.generators", name), Generator)
+
+
+@pytest.mark.parametrize(
+    "module", ["gen_eval.quality", "gen_eval.networks", "gen_eval.weights", "gen_eval.features.planner"]
+)
+def test_metrics_are_known_without_torch(module):
+    heavy = {"torch", "timm", "open_clip", "torchvision"}
+    code = f"import sys, {module}; print(sorted({heavy} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"

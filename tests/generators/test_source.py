@@ -93,3 +93,15 @@ def test_real_videos_are_scored_like_any_system(data, tmp_path, cli):
     assert {(row["sample"], row["member"]) for row in done.json["rows"]} == {(one.id, "0") for one in samples(data)}
     for metric in ("blur_ssim", "mask_miou"):
         assert done.json["aggregate"][metric]["corrected"]["value"] == 1.0
+
+
+def test_real_videos_have_a_place_in_a_quality_report(data, tmp_path, cli):
+    generate_videos("source", data, tmp_path / "source")
+    done = cli(
+        *("score", "quality", "--videos", tmp_path / "source" / "videos", "--data", data, "--out", tmp_path / "run"),
+        *("--metrics", "temporal_flickering", "--json"),
+    )
+    assert done.code == 0, done
+    assert done.json["model"] == "source"
+    assert done.json["aggregate"]["temporal_flickering"]["corrected"]["n"] == len(samples(data))
+    assert "source" in (tmp_path / "run" / "report.html").read_text()
