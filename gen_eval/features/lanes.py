@@ -54,6 +54,7 @@ class Lane:
         self.worst_frame: int | None = None
         self.pictures: dict[str, bytes] = {}
         self._seen = 0
+        self._before: list[Any] = []
 
     @property
     def live(self) -> bool:
@@ -64,13 +65,14 @@ class Lane:
         """Stop with ``error``; the first one stays."""
         self.error = self.error or error
 
-    def update(self, chunks: Sequence[Any], frames: Sequence[Any], encode: Encode) -> None:
+    def update(self, chunks: Sequence[Any], frames: Sequence[Any], encode: Encode, *, late: bool = False) -> None:
         """Feed the meter and keep a picture of the worst frame so far.
 
         Args:
             chunks: arguments of the meter's ``update``.
             frames: frames of the generated clip, and of the reference clip for a pair.
             encode: makes a picture of a frame.
+            late: what the meter returns belongs to the frame before each.
         """
         assert self.meter is not None
         values = self.meter.update(*chunks)
@@ -78,11 +80,16 @@ class Lane:
             finite = [(value, index) for index, value in enumerate(values) if math.isfinite(value)]
             if finite and min(finite)[0] < self._worst:
                 self._worst, index = min(finite)
-                self.worst_frame = self._seen + index
-                self.pictures = {
-                    role: encode(clip[index]) for role, clip in zip(("worst", "worst_reference"), frames, strict=False)
-                }
+                self._keep(index - late, frames, encode)
         self._seen += len(frames[0])
+        if late:
+            self._before = [clip[-1].copy() for clip in frames]  # the chunk's memory is used again
+
+    def _keep(self, index: int, frames: Sequence[Any], encode: Encode) -> None:
+        """Remember frame ``index`` of the chunk, -1 for the one before it."""
+        self.worst_frame = self._seen + index
+        chosen = [clip[index] for clip in frames] if index >= 0 else self._before
+        self.pictures = {role: encode(frame) for role, frame in zip(("worst", "worst_reference"), chosen, strict=False)}
 
     def result(self, measurement: Measurement, protocol: Protocol, coverage: Coverage | None) -> MetricResult:
         """What ``protocol`` makes of the counts, or of the error."""

@@ -166,6 +166,8 @@ class Metric(ABC):
             has ``condition_image``: ``upright`` (any picture, converted to RGB and turned as its EXIF tag says) or
             ``stored`` (as it lies in the file; another mode than RGB is refused).
         uses_prompt: whether features of the sample's prompt are handed to ``meter`` as ``text``.
+        judges_frame_before: whether what the meter's ``update`` returns belongs to the frame before the one that it
+            comes with (a frame is judged when the next one is there).
         marks_constant_frames: whether a clip with a frame of one colour gets the flag ``constant_frame``.
         unit: unit of the value, ``ratio`` when it has none.
         further_units: units of further numbers (the result's ``values``) that have another one, by name.
@@ -184,6 +186,7 @@ class Metric(ABC):
     signal: ClassVar[Literal["frames", "depth", "masks"]] = "frames"
     uses_condition_image: ClassVar[bool] = False
     uses_prompt: ClassVar[bool] = False
+    judges_frame_before: ClassVar[bool] = False
     marks_constant_frames: ClassVar[bool] = False
     unit: ClassVar[str] = "ratio"
     further_units: ClassVar[Mapping[str, str]] = {}

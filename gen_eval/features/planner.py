@@ -216,7 +216,8 @@ class _Member:
             if self.clip.length:
                 own = self.clip.view(None, self.clip.length)
                 features = own.of(measurement.metric.member_features(measurement.measure))
-                lane.update([features], [own.frames], encode_thumbnail)
+                late = measurement.metric.judges_frame_before
+                lane.update([features], [own.frames], encode_thumbnail, late=late)
                 if measurement.metric.marks_constant_frames:
                     self._constant = self._constant or bool(own[CONSTANT].any())
 

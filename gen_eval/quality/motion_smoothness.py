@@ -50,8 +50,7 @@ class _Meter:
         for index, error in enumerate(errors.tolist()):
             if counts.frames % 2 == 0 and counts.frames >= 2:
                 counts.errors.append(error)
-                if index > 0:  # else the guessed frame was the last of the chunk before, of which no picture is left
-                    scores[index - 1] = 1 - error / _WHITE
+                scores[index] = 1 - error / _WHITE  # of the frame before, which was guessed
             counts.frames += 1
         return scores
 
@@ -65,6 +64,7 @@ class MotionSmoothness(Metric):
     name = "motion_smoothness"
     track = "quality"
     inputs = "single"
+    judges_frame_before = True
     marks_constant_frames = True
     source = "VBench, motion smoothness; PAI-Bench-G, section 3.1 and appendix A.2 (public code)"
 

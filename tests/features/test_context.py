@@ -1,12 +1,13 @@
 """What metrics get beside the frames: memory of earlier frames, chosen frames, the prompt, the condition image."""
 
+import io
 from collections import Counter
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from gen_eval.features import Feature, Metric, Selection, StreamFeature, measure_single
+from gen_eval.features import FRAMES, Feature, Metric, Selection, StreamFeature, measure_single
 from gen_eval.features.plan import Plan, companions
 from gen_eval.features.planner import score_group
 from gen_eval.media import read_image, write_clip
@@ -203,6 +204,40 @@ def test_the_array_door_has_the_same_memory(group):
     found = measure_single(metric, frames, protocol(metric), fps=8.0)
     video = results(group(frames), plan(metric, chunk=8))["0", "p", "toy_stream"]
     np.testing.assert_array_equal(found.curves["toy_stream"], video.curves["toy_stream"])
+
+
+class Judge(Collected):
+    """The frame before each is judged by its mean: the darkest is the worst."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = None
+
+    def update(self, chunk):
+        found = []
+        for frame in chunk[FRAMES]:
+            found.append(float("inf") if self.last is None else self.last)
+            self.last = float(frame.mean())
+        return found
+
+
+class ToyLate(Toy):
+    name, judges_frame_before, feature = "toy_late", True, FRAMES
+
+    def meter(self, measure, member, *, image=None, text=None):
+        return Judge()
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 4, 5, 9])
+@pytest.mark.parametrize("dark", [0, 2, 3, 7])
+def test_the_worst_frame_of_a_late_judge_has_its_number_and_picture(group, chunk, dark):
+    frames = np.full((9, 24, 32, 3), 200, np.uint8) - np.arange(9, dtype=np.uint8)[:, None, None, None]
+    frames[dark] = 10
+    made, asked = group(frames), plan(ToyLate(), chunk=chunk)
+    (outcome,) = score_group(made, asked).outcomes
+    assert outcome.result.detail["worst_frame"] == dark
+    picture = np.asarray(Image.open(io.BytesIO(outcome.pictures["worst"])).convert("RGB"))
+    assert picture.mean() == pytest.approx(10, abs=2)
 
 
 # --- frames chosen by length ------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Names and shapes of the small networks are those of the given lists, in their order; DreamSim's has no projections."""
+"""Names and shapes of the small networks are those of the given lists; DreamSim's list has no projections."""
 
 import json
 
