@@ -75,13 +75,14 @@ def _looks_at(entry: Mapping[str, Any]) -> str:
 @door
 def audit(json: options.Json = False) -> int:
     """Break built-in scenes and check what each metric sees. Exit code 1 when one does not see what it must."""
-    from api.services.audit import audit_metrics
+    from api.services.audit import audit_metrics, not_audited
 
     with progress_bar() as move:
         lines = audit_metrics(progress=move)
     wrong = [line for line in lines if not line["as_expected"]]
+    left_out = not_audited(lines)
     if json:
-        print_json({"audit": lines, "wrong": len(wrong)})
+        print_json({"audit": lines, "wrong": len(wrong), "not_audited": left_out})
         return 1 if wrong else 0
     from rich.table import Table
 
@@ -101,4 +102,6 @@ def audit(json: options.Json = False) -> int:
         )
     console().print(table)
     console().print(f"{len(lines) - len(wrong)} of {len(lines)} as expected")
+    for name, why in left_out.items():
+        console().print(f"not audited: {name}: {why}", soft_wrap=True, markup=False)
     return 1 if wrong else 0

@@ -16,6 +16,7 @@ from gen_eval.quality import (
     temporal_flickering,
 )
 from gen_eval.records import MetricResult, Status
+from gen_eval.registry import names
 from gen_eval.scenes import KINDS, SceneClip, render
 from gen_eval.scenes.flaw_table import FLAW_TABLE, FULL_STRENGTH, Effect
 
@@ -62,8 +63,18 @@ def audit_metrics(
     return lines
 
 
-def _of(clip: SceneClip, clean: SceneClip, names: Iterable[str]) -> Iterator[tuple[str, MetricResult]]:
-    for name in sorted(names):
+def not_audited(lines: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Metrics that ``lines`` say nothing about, and why."""
+    asked = {line["metric"].partition(".")[0] for line in lines}
+    return {
+        name: "the weights of its networks are not here" if name in _SCORED else "no scene of the audit is made for it"
+        for name in names("gen_eval.metrics")
+        if name not in asked
+    }
+
+
+def _of(clip: SceneClip, clean: SceneClip, metrics: Iterable[str]) -> Iterator[tuple[str, MetricResult]]:
+    for name in sorted(metrics):
         yield name, _SCORED[name](clip, clean)
 
 

@@ -10,6 +10,7 @@ from api.cli import score
 from api.cli.benchmarks import make
 from api.cli.door import progress_bar
 from api.cli.generate import generate
+from api.services.audit import not_audited
 from gen_eval.media import write_clip
 
 
@@ -80,6 +81,13 @@ def test_metrics_are_listed_with_their_facts(cli):
     assert "frames of clip and" in lines["blur_ssim"]
     assert "not ranked" in lines["dynamic_degree"]
     assert "raft_things" in lines["dynamic_degree"]
+
+
+def test_an_audit_names_what_it_left_out():
+    left = not_audited([{"metric": "mask_miou.all"}, {"metric": "blur_ssim"}])
+    assert not {"mask_miou", "blur_ssim"} & set(left)
+    assert "weights" in left["subject_consistency"]
+    assert "no scene" in left["overall_consistency"]
 
 
 def test_doctor_tries_what_it_says(cli):
