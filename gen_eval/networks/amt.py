@@ -6,6 +6,8 @@ network; the published checkpoint loads by its names.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -109,7 +111,8 @@ class AMT(nn.Module):
             part = slice(3 * index, 3 * index + 3)
             made[:, part] = torch.lerp(last, first, mask[:, index : index + 1]).add_(residual[:, part])
         refined = self.comb_block(made.to(planes.dtype))
-        return torch.stack([*made.chunk(_FIELDS, 1)]).mean(0).add_(refined).clamp_(0, 1)
+        drawn = torch.stack([*made.chunk(_FIELDS, 1)]).mean(0).add_(refined)
+        return drawn.masked_fill_(~drawn.isfinite(), math.nan).clamp_(0, 1)  # the clamp would make infinity a colour
 
 
 class _Matcher:

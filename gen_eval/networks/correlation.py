@@ -115,11 +115,12 @@ class CorrelationPyramid:
     def _taps(self, centre: Tensor, size: int) -> tuple[Tensor, Tensor, Tensor]:
         """Along one axis: whole positions (..., n + 1) kept in the map, and weights (..., n) of each and its next.
 
-        A position outside of the map weighs nothing.
+        A position outside of the map weighs nothing; one that is no number makes its weights, and so all that is looked
+        up there, no number either.
         """
         floor = centre.floor()[..., None]
         whole = floor + torch.arange(-self._radius, self._radius + 2, device=centre.device)
-        kept = whole.clamp(0, size - 1)
+        kept = whole.nan_to_num(0.0, 0.0, 0.0).clamp_(0, size - 1)
         inside = (kept == whole).to(self._volumes[0].numbers.dtype)
         behind = (centre[..., None] - floor).to(inside.dtype)
         return kept.long(), inside[..., :-1] * (1 - behind), inside[..., 1:] * behind

@@ -4,13 +4,12 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from bench import plain_amt as literal  # noqa: E402
-from gen_eval.networks.amt import build, positions, sampled  # noqa: E402
-from gen_eval.networks.correlation import Scratch  # noqa: E402
-from gen_eval.networks.motion import padded, unpadded  # noqa: E402
+from bench import plain_amt as literal
+from gen_eval.networks.amt import build, positions, sampled
+from gen_eval.networks.correlation import Scratch
+from gen_eval.networks.motion import padded, unpadded
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
 PAIRS = ["clip_a_0_2", "clip_b_2_4"]
@@ -175,3 +174,13 @@ def test_reading_by_hand():
     flows = torch.tensor([1.0, 0.5]).view(1, 2, 1, 1).expand(1, 2, 2, 3)
     expected = torch.tensor([[[[6.0, 7.0, 7.0], [11.0, 12.0, 12.0]]]])
     torch.testing.assert_close(sampled(image, positions(flows)), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["feat_encoder.layer1.0.conv3.bias", "comb_block.2.bias"])
+def test_numbers_that_are_not_finite_come_out_as_such(seeded, name, bad):
+    network = seeded(build(), "amt_s")
+    network.get_parameter(name).data.fill_(bad)
+    drawn = network.interpolate(*pictures(128, 128).split(1))
+    assert drawn.isnan().any()
+    assert not drawn.isinf().any()

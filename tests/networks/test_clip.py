@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
+from torch.nn import functional
 
-torch = pytest.importorskip("torch")
-
-from torch.nn import functional  # noqa: E402
-
-from gen_eval.networks import clip, linear  # noqa: E402
-from gen_eval.networks.attention import QuickGELU  # noqa: E402
-from gen_eval.networks.views import make  # noqa: E402
+from gen_eval.networks import clip, linear
+from gen_eval.networks.attention import QuickGELU
+from gen_eval.networks.views import make
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
 CLIPS = ["clip_a", "clip_b", "clip_c", "clip_d", "clip_wide"]

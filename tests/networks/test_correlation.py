@@ -1,12 +1,10 @@
 """Correlation volumes against the definition: all products, averaged, sampled position by position."""
 
 import pytest
+import torch
+from torch.nn import functional
 
-torch = pytest.importorskip("torch")
-
-from torch.nn import functional  # noqa: E402
-
-from gen_eval.networks.correlation import CorrelationPyramid, Scratch  # noqa: E402
+from gen_eval.networks.correlation import CorrelationPyramid, Scratch
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
 

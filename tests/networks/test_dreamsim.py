@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from gen_eval.networks.dreamsim import build  # noqa: E402
-from gen_eval.networks.views import make  # noqa: E402
+from gen_eval.networks.dreamsim import build
+from gen_eval.networks.views import make
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
 CLIPS = ["clip_a", "clip_b", "clip_c", "clip_d", "clip_wide"]

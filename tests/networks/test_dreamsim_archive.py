@@ -6,13 +6,12 @@ import zipfile
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from gen_eval.networks.dreamsim import build  # noqa: E402
-from gen_eval.networks.views import make  # noqa: E402
-from gen_eval.weights import check_names  # noqa: E402
-from gen_eval.weights.dreamsim_archive import TOWERS, read_archive  # noqa: E402
+from gen_eval.networks.dreamsim import build
+from gen_eval.networks.views import make
+from gen_eval.weights import check_names
+from gen_eval.weights.dreamsim_archive import TOWERS, read_archive
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
 SMALL = {"width": 96, "depth": 12, "heads": 4, "output": 48}

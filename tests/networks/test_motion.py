@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from gen_eval.features import StreamInfo  # noqa: E402
-from gen_eval.networks import to_device  # noqa: E402
-from gen_eval.networks.motion import (  # noqa: E402
+from gen_eval.features import StreamInfo
+from gen_eval.networks import to_device
+from gen_eval.networks.motion import (
     flow_feature,
     interpolation_feature,
     mean_of_longest,

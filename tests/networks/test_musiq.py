@@ -5,14 +5,12 @@ import math
 
 import numpy as np
 import pytest
+import torch
+from torch.nn import functional
 
-torch = pytest.importorskip("torch")
-
-from torch.nn import functional  # noqa: E402
-
-from gen_eval.networks import musiq  # noqa: E402
-from gen_eval.networks.views import make  # noqa: E402
-from gen_eval.records import ItemError, Reason  # noqa: E402
+from gen_eval.networks import musiq
+from gen_eval.networks.views import make
+from gen_eval.records import ItemError, Reason
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
 CLIPS = ["clip_a", "clip_b", "clip_c", "clip_d", "clip_wide"]

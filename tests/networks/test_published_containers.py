@@ -5,14 +5,13 @@ import io
 import zipfile
 
 import pytest
+import torch
 import yaml
 
-torch = pytest.importorskip("torch")
-
-from gen_eval.networks.loading import build, forget, loaded  # noqa: E402
-from gen_eval.records import ItemError, Reason  # noqa: E402
-from gen_eval.settings import settings  # noqa: E402
-from gen_eval.weights import checkpoint, manifest  # noqa: E402
+from gen_eval.networks.loading import build, forget, loaded
+from gen_eval.records import ItemError, Reason
+from gen_eval.settings import settings
+from gen_eval.weights import checkpoint, manifest
 
 
 @pytest.fixture

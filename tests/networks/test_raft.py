@@ -4,13 +4,12 @@ import json
 
 import numpy as np
 import pytest
+import torch
+from torchvision.models import optical_flow
 
-torch = pytest.importorskip("torch")
-optical_flow = pytest.importorskip("torchvision.models.optical_flow")
-
-from gen_eval.networks.motion import padded  # noqa: E402
-from gen_eval.networks.raft import build  # noqa: E402
-from gen_eval.weights import manifest  # noqa: E402
+from gen_eval.networks.motion import padded
+from gen_eval.networks.raft import build
+from gen_eval.weights import manifest
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
 
@@ -112,3 +111,12 @@ def test_another_number_format_is_for_the_layers_only(network, raft_state):
     made = flow_between(other, frames, 2)
     assert made.dtype == torch.float32
     torch.testing.assert_close(made, flow_between(network, frames, 2), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_numbers_that_are_not_finite_come_out_as_such(seeded, bad):
+    network = seeded(build(), "raft")
+    network.get_parameter("feature_encoder.conv.bias").data.fill_(bad)
+    frames = 255 * torch.rand(2, 3, 128, 128, generator=torch.Generator().manual_seed(0))
+    own, other = network.features(frames).split(1)
+    assert not network.flow(frames[:1], own, other, 2).isfinite().all()

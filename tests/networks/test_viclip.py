@@ -4,13 +4,11 @@ import json
 
 import numpy as np
 import pytest
+import torch
+from torch.nn import functional
 
-torch = pytest.importorskip("torch")
-
-from torch.nn import functional  # noqa: E402
-
-from gen_eval.networks import viclip  # noqa: E402
-from gen_eval.networks.views import make  # noqa: E402
+from gen_eval.networks import viclip
+from gen_eval.networks.views import make
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
 CLIPS = ["clip_a", "clip_b", "clip_c", "clip_d", "clip_wide"]

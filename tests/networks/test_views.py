@@ -5,17 +5,14 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn import functional
 
+from gen_eval.networks.resampling import Window, resample
+from gen_eval.networks.views import make, planes_of, resized_size
 from gen_eval.records import InputError, ItemError, Reason
-
-torch = pytest.importorskip("torch")
-
-from torch.nn import functional  # noqa: E402
-
-from gen_eval.networks.resampling import Window, resample  # noqa: E402
-from gen_eval.networks.views import make, planes_of, resized_size  # noqa: E402
 
 SUBJECT = {"resize": "shorter", "side": 224, "filter": "bilinear", "antialias": False, "normalise": "imagenet"}
 CLIP = {"resize": "shorter", "side": 224, "filter": "bicubic", "antialias": False, "crop": 224, "normalise": "clip"}

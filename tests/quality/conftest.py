@@ -14,7 +14,6 @@ NETWORKS = [*SMALL, "aesthetic_head"]
 @pytest.fixture(scope="session")
 def stand_ins(tmp_path_factory):
     """The environment in which gen-eval finds the small networks."""
-    pytest.importorskip("torch")
     return write(tmp_path_factory.mktemp("stand_ins"), NETWORKS, small=True)
 
 
@@ -107,7 +106,6 @@ def measured():
 @pytest.fixture(scope="session")
 def motion_stand_ins(tmp_path_factory, seeded_array):
     """The environment in which gen-eval finds AMT-S and RAFT; the latter under the names of its original file."""
-    pytest.importorskip("torch")
     from safetensors.numpy import save_file
 
     from gen_eval.weights import manifest

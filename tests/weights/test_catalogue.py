@@ -1,6 +1,7 @@
 """What the catalogue says, how one's own entries win, and what is said of entries that are wrong."""
 
 import pytest
+import torch
 import yaml
 
 from gen_eval.records import InputError
@@ -164,7 +165,6 @@ def test_every_network_of_a_metric_is_in_the_catalogue_and_knows_the_metric():
 
 
 def test_every_shipped_network_has_exactly_the_tensors_of_its_list():
-    torch = pytest.importorskip("torch")
     from gen_eval.networks.loading import build
 
     def shapes(tensors):
