@@ -84,7 +84,7 @@ def _context(
             raise ItemError(Reason.MISSING_CONDITION_IMAGE, f"{metric.name} needs the condition image; none was given")
         found["image"] = extract(metric.image_features(protocol.measure), check_clip(image[None], "condition_image"))
     if metric.uses_prompt:
-        if not prompt:
+        if not (prompt or "").strip():
             raise ItemError(Reason.MISSING_PROMPT, f"{metric.name} compares the clip with a prompt; none was given")
         found["text"] = extract(metric.text_features(protocol.measure), [prompt])
     return found

@@ -94,7 +94,7 @@ class SampleContext:
         return _Image(ChunkFeatures(picture.pixels[None]), picture.flags, picture.detail)
 
     def _prompt(self, measurement: Measurement) -> ChunkFeatures:
-        if not self._sample.prompt:
+        if not (self._sample.prompt or "").strip():
             raise ItemError(
                 Reason.MISSING_PROMPT,
                 f"{measurement.metric.name} compares the clip with the prompt, and the sample {self._sample.id!r} has "

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 
 _SLACK = 0.05  # of a frame's time: stamps are rounded to the container's time unit
 
+_MOST_REPEATS = 1000  # times that end with one frame: a stamp far behind the others must not fill the memory
+
 
 def interval_of(fps: float | None, rate: float) -> int:
     """Frames from one sampled frame to the next, so that about ``rate`` a second are left; 1 when ``fps`` is unknown.
@@ -24,8 +26,8 @@ def interval_of(fps: float | None, rate: float) -> int:
 class FrameChoice:
     """Frames chosen in two ways: each k-th (k = ``interval``), and those nearest to the multiples of k / fps seconds.
 
-    At a constant rate these are the same. A frame that is nearest to several times is chosen several times. Without a
-    rate only counting is possible, and serves for both.
+    At a constant rate these are the same. A frame that is nearest to several times is chosen several times; of a pause
+    with more than 1000 of them, the last 1000 count. Without a rate only counting is possible, and serves for both.
 
     Attributes:
         fps: average frame rate, ``None`` when unknown.
@@ -53,6 +55,7 @@ class FrameChoice:
         by_time, due = by_index, self.due
         if self.fps:
             by_time = ()
+            due = max(due, math.floor(time * self.fps / self.interval) + 1 - _MOST_REPEATS)
             while (wanted := due * self.interval / self.fps) <= time + _SLACK / self.fps:
                 nearer = number - 1 if wanted - self.previous <= abs(time - wanted) else number
                 by_time, due = (*by_time, nearer), due + 1

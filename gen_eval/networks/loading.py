@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gen_eval.execution import threads
+from gen_eval.networks.memory import memory_errors
 from gen_eval.networks.placement import Placement, current
 from gen_eval.networks.registry import BUILDERS
 from gen_eval.records import InputError, ItemError, MissingPart, Reason, canonical_json
@@ -46,7 +47,7 @@ def loaded(name: str) -> Any:
 
     Raises:
         ItemError: ``missing_weights`` or ``bad_weights``; the same one again without another attempt, as long as the
-            file stays the same.
+            file stays the same. ``out_of_memory``: there is no room for the network itself.
         InputError: the checkpoint has no network here.
     """
     ensure(name)
@@ -54,9 +55,13 @@ def loaded(name: str) -> Any:
     key = _key(name, placement)
     if key not in _LOADED:
         try:
-            _LOADED[key] = _load(name, placement)
+            with memory_errors():
+                _LOADED[key] = _load(name, placement)
         except ItemError as error:
             _LOADED[key] = error
+        except MemoryError as error:  # no number of frames helps; not remembered, for memory may be free again
+            said = f"the network {name} does not fit into memory; use a larger machine, or fewer --workers"
+            raise ItemError(Reason.OUT_OF_MEMORY, said, {"checkpoint": name}) from error
     found = _LOADED[key]
     if isinstance(found, ItemError):
         raise found
@@ -179,5 +184,20 @@ def _compiled(module: nn.Module) -> nn.Module:
 
     for name in ("embed", "embed_clip", "embed_text", "interpolate", "flow", "features"):
         if hasattr(module, name):
-            setattr(module, name, torch.compile(getattr(module, name)))
+            setattr(module, name, _explained(torch.compile(getattr(module, name))))
     return module
+
+
+def _explained(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """``compiled``, which is really compiled when it is first called; what goes wrong then is told in one line."""
+    import torch
+
+    def call(*arguments: Any) -> Any:
+        try:
+            with memory_errors():
+                return compiled(*arguments)
+        except torch._dynamo.exc.TorchDynamoException as error:  # no compiler, or one that cannot do it
+            said = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(f"networks cannot be compiled here ({said}); leave --compile out") from error
+
+    return call

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_ALLOCATORS = ("can't allocate memory", "not enough memory", "out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+_ALLOCATORS = ("can't allocate memory", "not enough memory", "out of memory", "STATUS_ALLOC_FAILED", "bad_alloc")
 
 
 @contextmanager

@@ -123,7 +123,7 @@ def _reach(blocks: tuple[_Block, ...]) -> tuple[int, int]:
 @lru_cache(maxsize=256)
 def _blocks(inputs: int, outputs: int, first: int, count: int, kind: str, antialias: bool) -> tuple[_Block, ...]:
     """The matrix that resizes ``inputs`` values to ``outputs``, rows ``first`` to ``first + count``, as blocks."""
-    matrix = _matrix(inputs, outputs, kind, antialias)[first : first + count]
+    matrix = _matrix(inputs, outputs, slice(first, first + count), kind, antialias)
     blocks = []
     for start in range(0, count, _BLOCK):
         weights = matrix[start : start + _BLOCK]
@@ -133,14 +133,21 @@ def _blocks(inputs: int, outputs: int, first: int, count: int, kind: str, antial
     return tuple(blocks)
 
 
-def _matrix(inputs: int, outputs: int, kind: str, antialias: bool) -> Tensor:
+def _matrix(inputs: int, outputs: int, rows: slice, kind: str, antialias: bool) -> Tensor:
+    """``rows`` of the matrix that resizes ``inputs`` values to ``outputs``.
+
+    Of a long strip few rows are asked for: columns that they cannot reach are not computed.
+    """
+    scale = inputs / outputs
+    reach = 4 * max(1.0, scale) + 2  # more than any filter looks to a side
     parts = []
     for low in range(0, inputs, _PROBE):
-        unit = torch.zeros(1, 1, inputs, min(_PROBE, inputs - low))
+        count = min(_PROBE, inputs - low)
+        if low + count < rows.start * scale - reach or low > rows.stop * scale + reach:
+            parts.append(torch.zeros(rows.stop - rows.start, count))
+            continue
+        unit = torch.zeros(1, 1, inputs, count)
         unit[0, 0, low:].fill_diagonal_(1)
-        parts.append(
-            functional.interpolate(unit, (outputs, unit.shape[3]), mode=kind, align_corners=False, antialias=antialias)[
-                0, 0
-            ]
-        )
+        made = functional.interpolate(unit, (outputs, count), mode=kind, align_corners=False, antialias=antialias)
+        parts.append(made[0, 0, rows].clone())  # the other rows are let go at once
     return torch.cat(parts, dim=1)

@@ -33,6 +33,9 @@ from gen_eval.networks.resampling import Window, cut, interpolated, resample
 from gen_eval.records import InputError, ItemError, Reason
 
 _WHITE = 255.0
+_MOST_ELONGATED = (
+    64  # of a strip that is longer than wide by more, a transformer would have tens of thousands of patches
+)
 _STATISTICS = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "clip": ((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)),
@@ -87,7 +90,8 @@ def make(
 
     Raises:
         InputError: a parameter has a value that is not known here.
-        ItemError: ``too_small``: a side would have no pixel, or fewer than the crop.
+        ItemError: ``too_small``: a side would have no pixel, or fewer than the crop; or the shorter side is resized and
+            the longer, which is not cropped, has more than 64 times as many.
     """
     _check(resize=resize, filter=filter, antialias=antialias, rounding=rounding, normalise=normalise, backend=backend)
     pillow = backend == "pillow"
@@ -95,6 +99,13 @@ def make(
     size = resized_size(height, width, resize, side)
     untouched = resize.endswith("at_most") and size == (height, width)
     window = _window(size, "none" if untouched else crop)
+    if resize == "shorter" and max(window.height, window.width) > _MOST_ELONGATED * min(size):
+        raise ItemError(
+            Reason.TOO_SMALL,
+            f"the clip is {width}x{height}: its longer side is more than {_MOST_ELONGATED} times the shorter, too much "
+            f"for a network that looks at the whole frame with {side} pixels on the shorter side; crop the clip",
+            {"size_hw": [height, width]},
+        )
     if size != (height, width) and filter == "none":
         raise InputError(f"frames of {width}x{height} are resized to {size[1]}x{size[0]}: name a filter")
     if pillow:

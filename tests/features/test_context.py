@@ -283,7 +283,7 @@ def test_the_prompt_is_looked_at_once_for_all_members(group):
     assert CALLS["text"] == 1
 
 
-@pytest.mark.parametrize("prompt", [None, ""])
+@pytest.mark.parametrize("prompt", [None, "", " \n"])
 def test_without_a_prompt_there_is_no_value(group, prompt):
     found = results(group(noise(2), prompt=prompt), plan(ToyText()))["0", "p", "toy_text"]
     assert found.reason is Reason.MISSING_PROMPT

@@ -63,3 +63,14 @@ def test_at_a_variable_rate_the_nearest_frames_are_chosen(fps, steps):
 def test_a_held_frame_is_chosen_for_each_time():
     times = np.array([0, 1, 2, 12, 13]) / 24  # k = 3: wanted at 0, 3, 6, 9, 12 / 24
     assert chosen(times, 24.0) == ([0, 3], [0, 2, 2, 3, 3])
+
+
+def test_a_stamp_far_behind_the_others_does_not_fill_the_memory():
+    choice = FrameChoice(8.0, 1)
+    for time in (0.0, 0.125):
+        choice, _by_index, by_time = choice.next(time)
+    choice, by_index, by_time = choice.next(1e9)
+    assert by_index == (2,)
+    assert by_time == (2,) * 1000
+    _choice, _by_index, by_time = choice.next(1e9 + 0.125)
+    assert by_time == (3,)

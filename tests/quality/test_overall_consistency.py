@@ -132,7 +132,7 @@ def test_one_colour_has_a_value_and_is_marked():
 
 
 @pytest.mark.usefixtures("small_networks")
-@pytest.mark.parametrize("prompt", [None, ""])
+@pytest.mark.parametrize("prompt", [None, "", " \t\n"])
 def test_without_a_prompt_there_is_no_value(prompt):
     clip = np.zeros((8, 40, 40, 3), np.uint8)
     result = overall_consistency(clip, prompt)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gen_eval import quality
-from gen_eval.records import InputError
+from gen_eval.records import InputError, Reason
 
 pytestmark = pytest.mark.usefixtures("small_networks")
 
@@ -62,3 +62,83 @@ def test_numbers_that_mean_nothing_are_bad_input(own, changes):
 def test_a_scale_must_be_positive(own):
     with pytest.raises(InputError, match="above 0, not 0"):
         quality.aesthetic_quality(clip(1), protocol=own("aesthetic_quality", "decide", scale=0))
+
+
+def fail_once(monkeypatch, module, task, error):
+    """Let the first call of a network's ``task`` fail."""
+    whole, calls = getattr(module, task), []
+
+    def call(*arguments):
+        calls.append(len(arguments[0]))
+        if len(calls) == 1:
+            raise error
+        return whole(*arguments)
+
+    monkeypatch.setitem(module.__dict__, task, call)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("network", "metric"), [("dino_vitb16", "subject_consistency"), ("musiq_spaq", "imaging_quality")]
+)
+def test_a_chunk_that_does_not_fit_is_halved_and_the_score_stays(monkeypatch, network, metric):
+    import torch
+
+    from gen_eval.networks.loading import loaded
+
+    before = float(getattr(quality, metric)(clip(5)))
+    calls = fail_once(monkeypatch, loaded(network), "embed", torch.OutOfMemoryError("CUDA out of memory"))
+    assert float(getattr(quality, metric)(clip(5))) == pytest.approx(before, abs=1e-5)
+    assert calls == [5, 2, 2, 1]
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("std::bad_alloc"), "OutOfMemoryError"])
+def test_a_network_that_does_not_fit_is_out_of_memory_and_tried_again_the_next_time(monkeypatch, error):
+    import torch
+
+    from gen_eval.networks import loading
+
+    def load(*_arguments):
+        raise torch.OutOfMemoryError("CUDA out of memory") if isinstance(error, str) else error
+
+    loading.forget()
+    with monkeypatch.context() as patched:
+        patched.setattr(loading, "_load", load)
+        for result in (quality.subject_consistency(clip()), quality.overall_consistency(clip(), "a box")):
+            assert result.reason is Reason.OUT_OF_MEMORY
+            assert "does not fit into memory" in result.detail["message"]
+    assert quality.subject_consistency(clip()).value is not None
+
+
+def test_networks_that_cannot_be_compiled_end_the_command(monkeypatch):
+    import torch
+
+    from gen_eval.features import measure_single
+    from gen_eval.networks import Placement, loading
+    from gen_eval.protocols import load_protocol
+    from gen_eval.quality.subject_consistency import METRIC
+
+    def compile_(_function):
+        def call(*_arguments):
+            raise torch._dynamo.exc.TorchDynamoException("No working C++ compiler found\nSet VERBOSE=1")
+
+        return call
+
+    monkeypatch.setattr(torch, "compile", compile_)
+    protocol = load_protocol(METRIC.name, "corrected")
+    try:
+        with pytest.raises(
+            InputError, match=r"cannot be compiled here \(No working C\+\+ compiler found\); leave --comp"
+        ):
+            measure_single(METRIC, clip(), protocol, placement=Placement(compile=True))
+    finally:
+        loading.forget()
+
+
+def test_strips_are_measured_where_they_are_cropped():
+    strip = clip(2, 3, 500)
+    result = quality.subject_consistency(strip)
+    assert result.reason is Reason.TOO_SMALL
+    assert "500x3" in result.detail["message"]
+    assert quality.subject_consistency(clip(2, 3, 12)).value is not None
+    assert quality.aesthetic_quality(clip(1, 16, 8192)).value is not None
