@@ -31,7 +31,7 @@ from gen_eval.features.plan import Plan
 from gen_eval.features.planner import score_group
 from gen_eval.media import open_clip, write_clip, write_image
 from gen_eval.networks.placement import Placement, placed
-from gen_eval.protocols import load_preset, load_protocol
+from gen_eval.protocols import Preset, load_preset, load_protocol
 from gen_eval.records import Generation, Group, Sample
 from gen_eval.settings import settings
 
@@ -134,6 +134,8 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     base = plan_of(dimensions, Placement(options.device))
     with stand_ins(folder, list(base.networks)):
         _load(base)
+        # weights are mapped from their files and come into memory when they are first used: that is no side's memory
+        score_group(group, replace(base, preset=Preset("warm-up", 3)))
         found: dict[str, Any] = {"prepare": _prepared(group, base, path), "dimensions": {}}
         with placed(base.placement), torch.inference_mode():
             plain: dict[str, float] = {}
