@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gen_eval.records import GenEvalError, InputError, ItemError, MissingPart
+from gen_eval.records import GenEvalError, InputError, ItemError, MissingPart, Reason
 from gen_eval.registry import names as metric_names
 from gen_eval.registry import require
 from gen_eval.settings import settings
@@ -283,6 +283,8 @@ def _names_of(found: Located) -> tuple[str, list[str]]:
     except MissingPart as error:
         return f"not compared: {error}", []
     except ItemError as error:
+        if error.reason is Reason.MISSING_WEIGHTS:  # a package of the network; the file is as good as it was
+            return f"not compared: {error.message}", []
         return "cannot be read", [error.message]
     except ContainerError as error:
         return "cannot be read", [f"{found.key} {error}"]

@@ -170,7 +170,7 @@ def build(network: Mapping[str, Any], *, name: str = "") -> nn.Module:
     with torch.device("meta"):
         try:
             module: nn.Module = builder(**arguments)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, AssertionError, ArithmeticError, RuntimeError) as error:  # packages differ
             raise InputError(f"the network of {name!r} cannot be built from {arguments}: {error}") from error
     return module
 

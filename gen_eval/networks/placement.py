@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias, get_args
 
 from gen_eval.records import InputError
@@ -87,8 +86,8 @@ def placement_of(device: str, dtype: str = "float32", *, compile: bool = False) 
 
 
 def _cuda_devices() -> int:
-    if find_spec("torch") is None:
+    try:
+        import torch
+    except ModuleNotFoundError:
         return 0
-    import torch
-
     return torch.cuda.device_count() if torch.cuda.is_available() else 0

@@ -212,7 +212,19 @@ def _read_all(stamped: tuple[tuple[Path, int, int], ...]) -> dict[str, Checkpoin
             raise InputError(f"{path} must map ids of checkpoints to entries, not hold a {type(content).__name__}")
         for name, entry in content.items():
             table.setdefault(str(name), _checked(path, str(name), entry))
+    for name in table:
+        _check_needs(table, (name,))
     return table
+
+
+def _check_needs(table: Mapping[str, Checkpoint], chain: tuple[str, ...]) -> None:
+    """Refuse checkpoints that need each other in a circle; ``chain`` ends with the one whose needs are followed."""
+    for other in [need for source in table[chain[-1]].sources for need in source.needs if need in table]:
+        if other in chain:
+            raise InputError(
+                f"the checkpoints of the catalogue need each other in a circle: {' -> '.join(chain)} -> {other}"
+            )
+        _check_needs(table, (*chain, other))
 
 
 def _checked(path: Path, name: str, entry: Any) -> Checkpoint:

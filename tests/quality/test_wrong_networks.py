@@ -1,5 +1,7 @@
 """Networks that do not fit what a protocol asks of them, and networks that run out of memory or give no numbers."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -142,3 +144,22 @@ def test_strips_are_measured_where_they_are_cropped():
     assert "500x3" in result.detail["message"]
     assert quality.subject_consistency(clip(2, 3, 12)).value is not None
     assert quality.aesthetic_quality(clip(1, 16, 8192)).value is not None
+
+
+def test_a_package_that_is_absent_says_nothing_of_the_file(monkeypatch):
+    from api.services import weights
+
+    monkeypatch.delitem(sys.modules, "gen_eval.networks.vit", raising=False)
+    monkeypatch.setitem(sys.modules, "timm.models.vision_transformer", None)
+    (line,) = weights.verify(["dino_vitb16"])
+    assert line["status"] == "ok"
+    assert line["names"].startswith("not compared: the network dino_vitb16 needs the package timm")
+
+
+def test_without_torch_there_is_no_device_to_look_for(monkeypatch):
+    from gen_eval.networks import placement_of
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert placement_of("auto").device == "cpu"
+    with pytest.raises(InputError, match="CUDA has 0 devices here"):
+        placement_of("cuda")

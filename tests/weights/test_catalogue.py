@@ -175,3 +175,35 @@ def test_every_shipped_network_has_exactly_the_tensors_of_its_list():
         listed = {key: torch.empty(shape, device="meta") for key, shape in manifest(name).items()}
         translate = getattr(module, "translate", dict)
         assert shapes(module.state_dict()) == shapes(translate(listed)), name
+
+
+@pytest.mark.parametrize("needs", [{"one": "one"}, {"one": "two", "two": "one"}, {"one": "two", "two": "two"}])
+def test_checkpoints_that_need_each_other_in_a_circle_are_refused(catalogue, make_entry, needs):
+    sources = {
+        name: {"file": "a.zip", "container": "dreamsim_archive", "needs": [other]} for name, other in needs.items()
+    }
+    catalogue(**{name: make_entry(source) for name, source in sources.items()})
+    with pytest.raises(InputError, match=r"in a circle: one -> (one|two)"):
+        checkpoint("one")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"heads": 5},
+        {"heads": 0},
+        {"depth": -1},
+        {"depth": [3]},
+        {"patch": 0},
+        {"width": "96"},
+        {"width": 10**9},
+        {"wdth": 96},
+        {"kind": "nonsense"},
+    ],
+)
+def test_a_network_that_cannot_be_built_is_bad_input(change):
+    from gen_eval.networks.loading import build
+
+    arguments = {"kind": "dino", "width": 96, "depth": 3, "heads": 4, "patch": 16} | change
+    with pytest.raises(InputError, match=r"'own' cannot be built from|'own' has no network here"):
+        build(arguments, name="own")
