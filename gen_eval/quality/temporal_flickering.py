@@ -131,7 +131,8 @@ def temporal_flickering(clip: NDArray[np.uint8], *, protocol: str = "corrected")
     Example:
         >>> import numpy as np
         >>> clip = np.zeros((2, 4, 4, 3), np.uint8)
-        >>> clip[1] = 51
+        >>> clip[:, 0] = 9
+        >>> clip[1] += 51
         >>> print(temporal_flickering(clip))
         temporal_flickering 0.8
     """

@@ -86,13 +86,26 @@ def test_plain_references_compute_what_ours_do(noise):
 
 def test_all_benches_run_even_after_one_that_missed_its_target(monkeypatch):
     import bench.__main__ as everything
-    from bench import kernels, pipeline, stats
+    from bench import kernels, networks, pipeline, stats
 
     ran = []
-    for module, met in ((kernels, False), (stats, True), (pipeline, True)):
+    for module, met in ((kernels, False), (stats, True), (pipeline, True), (networks, True)):
         monkeypatch.setattr(module, "main", lambda arguments, name=module.__name__, met=met: ran.append(name) or met)
     assert everything.main() is False
-    assert ran == ["bench.kernels", "bench.stats", "bench.pipeline"]
+    assert ran == ["bench.kernels", "bench.stats", "bench.pipeline", "bench.networks"]
+
+
+def test_limits_of_the_pass_over_all_dimensions():
+    from bench.networks import limits
+
+    found = {
+        "prepare": {"ratio": 0.25},
+        "plain": {"peak_mib": 400.0},
+        "float32": {"ratio": 0.96, "peak_mib": 100.0, "deviations": {"a": 1e-7, "b": -1e-3}},
+        "bfloat16": {"ratio": 0.6, "deviations": {"a": 0.1}},
+    }
+    assert [value <= most for _, value, most in limits(found, "cpu")] == [True, False, True, True, False]
+    assert [value <= most for _, value, most in limits(found, "cuda")] == [True, False, False, False]
 
 
 def test_growth_of_memory_and_time_has_limits():
