@@ -89,6 +89,7 @@ def prepare_overall(path: Path) -> Tensor:
     frames = decoded(path)
     cuts = np.linspace(0, len(frames), min(8, len(frames)) + 1).astype(int)
     chosen = [(first + after - 1) // 2 for first, after in pairwise(cuts)]
+    chosen += [chosen[-1]] * (8 - len(chosen))
     return _CLIP_VIEW(torch.from_numpy(frames[chosen]).permute(0, 3, 1, 2))
 
 
