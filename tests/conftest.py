@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
-import zlib
 from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from bench.stand_in import seeded_array
 
 ROOT = Path(__file__).parents[1]
 GOLDENS = Path(__file__).parent / "goldens"
@@ -139,20 +140,6 @@ def small_benchmark(tmp_path):
         return data, videos
 
     return make
-
-
-def seeded_array(name, shape):
-    """A parameter's stand-in value, float32, drawn from its name and shape alone: two implementations agree on it."""
-    draw = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
-    if name.endswith("running_var"):
-        return (1 + 0.1 * np.abs(draw)).astype(np.float32)
-    if name.endswith("running_mean"):
-        return (0.1 * draw).astype(np.float32)
-    if len(shape) >= 2:  # activations stay near unit scale
-        return (draw / np.sqrt(int(np.prod(shape[1:])))).astype(np.float32)
-    if name.endswith("weight"):  # of a normalisation layer
-        return (1 + 0.1 * draw).astype(np.float32)
-    return np.asarray(0.02 * draw, dtype=np.float32)
 
 
 @pytest.fixture(scope="session", name="seeded_array")

@@ -106,14 +106,15 @@ def _metrics(prepared: Prepared, todo: list[Group]) -> list[MetricForecast]:
         protocols.setdefault(measurement.metric.name, []).extend(one.name for one in measurement.protocols)
     lines = []
     for name, measurement in sorted(measurements.items()):
-        found = [_obstacle(measurement, group, member) for group in todo for member in group.members]
+        absent = any(weights.locate(checkpoint) is None for checkpoint in measurement.networks)
+        found = [_obstacle(measurement, absent, group, member) for group in todo for member in group.members]
         without = Counter(str(reason) for reason in found if reason is not None)
         lines.append(MetricForecast(name, tuple(protocols[name]), found.count(None), dict(sorted(without.items()))))
     return lines
 
 
-def _obstacle(measurement: Measurement, group: Group, member: Generation) -> Reason | None:
-    """Why its metric will have no value for ``member``, as far as the file names tell."""
+def _obstacle(measurement: Measurement, absent: bool, group: Group, member: Generation) -> Reason | None:
+    """Why its metric will have no value for ``member``, as far as file names and ``absent`` weights tell."""
     metric, sample = measurement.metric, group.sample
     other = {"frames": sample.reference, "depth": sample.depth, "masks": sample.masks}[metric.signal]
     own = {"frames": member.path, "depth": member.depth, "masks": member.masks}[metric.signal]
@@ -121,9 +122,9 @@ def _obstacle(measurement: Measurement, group: Group, member: Generation) -> Rea
         return member.problem
     if metric.inputs == "pair" and (other is None or not is_file(other)):
         return Reason.MISSING_GROUND_TRUTH
-    if own is None or any(weights.locate(name) is None for name in measurement.networks):
+    if own is None or absent:
         return Reason.MISSING_WEIGHTS
-    if metric.uses_prompt and not sample.prompt:
+    if metric.uses_prompt and not (sample.prompt or "").strip():
         return Reason.MISSING_PROMPT
     if metric.uses_condition_image and (sample.condition_image is None or not is_file(sample.condition_image)):
         return Reason.MISSING_CONDITION_IMAGE

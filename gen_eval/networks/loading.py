@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from gen_eval import weights
 from gen_eval.execution import threads
 from gen_eval.networks.memory import memory_errors
 from gen_eval.networks.placement import Placement, current
@@ -35,8 +36,6 @@ def ensure(name: str) -> None:
     Raises:
         ItemError: ``missing_weights``: the file, or the package that runs it, is absent.
     """
-    from gen_eval import weights
-
     if weights.locate(name) is None:
         raise weights.absent(name)
     _require_torch(name)
@@ -105,8 +104,6 @@ def forget() -> None:
 
 
 def _key(name: str, placement: Placement) -> Hashable:
-    from gen_eval import weights
-
     located = weights.locate(name)
     assert located is not None
     stamp = located.path.stat()
@@ -123,8 +120,6 @@ def _require_torch(name: str) -> None:
 
 def _load(name: str, placement: Placement) -> nn.Module:
     import torch
-
-    from gen_eval import weights
 
     # float32 means float32 on every device: no rounding of products to ten bits
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
