@@ -7,7 +7,9 @@ STAMP := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: setup demo test soak lint types contracts bench clean help
+PROPERTIES = $(shell grep -rl --include='*.py' hypothesis tests)
+
+.PHONY: setup demo test fuzz soak lint types contracts bench clean help
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -24,6 +26,9 @@ demo: $(STAMP) ## render scenes as three models, score, compare and report them
 
 test: $(STAMP) ## all tests that need no download
 	$(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+
+fuzz: $(STAMP) ## the tests of properties with examples that are drawn anew
+	GEN_EVAL_HYPOTHESIS=fuzz $(BIN)/python -m pytest -n 2 $(PROPERTIES) $(PYTEST_ARGS)
 
 soak: $(STAMP) ## the long forms: 20 kills in place of 3
 	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)

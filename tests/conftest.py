@@ -10,8 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from bench.stand_in import seeded_array
+
+# A change lands or not by what it does, not by which examples were drawn that day. `make fuzz` draws new ones.
+settings.register_profile("gate", derandomize=True, deadline=None)
+settings.register_profile("fuzz", deadline=None)
+settings.load_profile(os.environ.get("GEN_EVAL_HYPOTHESIS", "gate"))
 
 ROOT = Path(__file__).parents[1]
 GOLDENS = Path(__file__).parent / "goldens"
