@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from gen_eval.features.alignment import check_aspect, resize_frames
 from gen_eval.features.extraction import ChunkFeatures, ChunkSizes, StreamMemory, extract
-from gen_eval.features.metric import CONSTANT, Chunk, Coverage, Measure, Metric, SelectingMeter, StreamInfo
+from gen_eval.features.metric import CONSTANT, Chunk, Coverage, Measure, Metric, SelectingMeter, SetMeter, StreamInfo
+from gen_eval.features.selecting import chosen_of
 from gen_eval.networks.loading import ensure
 from gen_eval.networks.placement import Placement, placed
 from gen_eval.protocols import Protocol
@@ -107,7 +108,7 @@ def _count_single(
         meter.update(chunk.of(features))
         constant = constant or (metric.marks_constant_frames and bool(chunk[CONSTANT].any()))
     if selections := metric.selections(measure):
-        cast(SelectingMeter, meter).end({one: one(clip[list(one.indices(len(clip)))]) for one in selections})
+        cast(SelectingMeter, meter).end({one: one(chosen_of(one, clip)) for one in selections})
     return meter.counts(), constant
 
 
@@ -143,20 +144,52 @@ def measure_pair(
     return coverage.annotate(finish(metric, meter.counts(), protocol))
 
 
-def measure_set(metric: Metric, clips: Sequence[NDArray[np.uint8]], protocol: Protocol) -> MetricResult:
-    """``metric`` of several clips of one sample together, over their common prefix."""
+def measure_set(
+    metric: Metric,
+    clips: Sequence[NDArray[np.uint8]],
+    protocol: Protocol,
+    *,
+    placement: Placement | None = None,
+) -> MetricResult:
+    """``metric`` of several clips of one sample together, over their common prefix.
+
+    Args:
+        metric: a metric with ``inputs == "set"``.
+        clips: each (T, H, W, 3) uint8 RGB.
+        protocol: the metric's parameters.
+        placement: where and how exactly networks run; float32 on the CPU by default.
+    """
     for index, clip in enumerate(clips):
         check_clip(clip, f"clips[{index}]")
-    features = metric.member_features(protocol.measure)
-    common = min((len(clip) for clip in clips), default=0)
     try:
-        meter = metric.meter(protocol.measure, [StreamInfo(clip.shape[1], clip.shape[2]) for clip in clips])
-        for start in range(0, common, _CHUNK):
-            part = slice(start, min(start + _CHUNK, common))
-            meter.update([extract(features, clip[part]) for clip in clips])
+        with placed(placement or Placement()):
+            return finish(metric, _count_set(metric, clips, protocol.measure), protocol)
     except ItemError as error:
         return without_value(metric, protocol, error)
-    return finish(metric, meter.counts(), protocol)
+    except MemoryError:
+        return without_value(metric, protocol, out_of_memory())
+
+
+def _count_set(metric: Metric, clips: Sequence[NDArray[np.uint8]], measure: Measure) -> Any:
+    for name in metric.networks(measure):
+        ensure(name)
+    meter = metric.meter(measure, [StreamInfo(clip.shape[1], clip.shape[2]) for clip in clips])
+    sizes = ChunkSizes()
+    common = min((len(clip) for clip in clips), default=0)
+    for start in range(0, common, _CHUNK):
+        part = slice(start, min(start + _CHUNK, common))
+        meter.update(set_chunk(metric, measure, [ChunkFeatures(clip[part], sizes) for clip in clips], sizes))
+    if metric.set_features(measure):
+        cast(SetMeter, meter).end([len(clip) for clip in clips])
+    return meter.counts()
+
+
+def set_chunk(metric: Metric, measure: Measure, members: Sequence[ChunkFeatures], sizes: ChunkSizes) -> Any:
+    """What the meter of a ``set`` metric is given: features of all members together, or the chunk of each member."""
+    if together := metric.set_features(measure):
+        return ChunkFeatures(np.stack([member.frames for member in members], axis=1), sizes).of(together)
+    features = metric.member_features(measure)
+    return [member.of(features) for member in members]
 
 
 def out_of_memory() -> ItemError:

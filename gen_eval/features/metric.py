@@ -12,7 +12,7 @@ A metric is written in three steps so that counts come first and ratios last:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
@@ -85,18 +85,29 @@ class Selection:
     Attributes:
         name: what it is, unique for the functions.
         indices: frame count (at least 1) -> frame numbers, not descending; a frame may be named twice.
-        compute: takes the chosen frames (k, H, W, 3) uint8 RGB and the parameters.
+        compute: takes the chosen frames (k, H, W, 3) uint8 RGB, or what ``prepare`` made of them, and the parameters.
         parameters: keyword arguments of ``compute``, as sorted pairs.
+        prepare: takes a chosen frame (H, W, 3), its position among the chosen ones, and keyword arguments; what it
+            returns is kept in place of the frame. For selections of many frames of which little is looked at.
+        preparation: keyword arguments of ``prepare``, as sorted pairs.
     """
 
     name: str
     indices: Callable[[int], Sequence[int]] = field(compare=False, repr=False)
     compute: Callable[..., Any] = field(compare=False, repr=False)
     parameters: tuple[tuple[str, Any], ...] = ()
+    prepare: Callable[..., Array] | None = field(default=None, compare=False, repr=False)
+    preparation: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, frames: Array) -> Any:
         """Apply ``compute`` with the parameters of this selection."""
         return self.compute(frames, **dict(self.parameters))
+
+    def prepared(self, frame: Array, slot: int) -> Array:
+        """What is kept of a chosen frame, a copy."""
+        if self.prepare is None:
+            return frame.copy()
+        return self.prepare(frame, slot, **dict(self.preparation))
 
 
 def parameters_of(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -125,6 +136,47 @@ class StreamInfo:
     prompt: str | None = None
 
 
+@dataclass(frozen=True)
+class ClipFrames:
+    """A whole clip, as a signal is computed from it.
+
+    Attributes:
+        info: size and rate of the frames as they are shown, and the sample's prompt.
+        chunks: (n, H, W, 3) uint8 RGB, in order; to be read once. An array is valid until the next one is asked for.
+    """
+
+    info: StreamInfo
+    chunks: Iterable[Array]
+
+
+@dataclass(frozen=True)
+class ClipSignal:
+    """Something that networks make of a whole clip and that is kept in a file: depth maps, segmentation.
+
+    Two signals are the same when name and parameters are equal; ``compute`` must depend on nothing else.
+
+    Attributes:
+        name: ``depth`` or ``masks``.
+        suffix: ending of the file.
+        compute: ``(clip, target, **parameters) -> facts``: takes a :class:`ClipFrames`, writes the file ``target`` and
+            returns JSON values that explain it.
+        networks: checkpoints that it needs.
+        parameters: keyword arguments of ``compute``, as sorted pairs.
+        uses_prompt: whether the sample's prompt is read.
+    """
+
+    name: str
+    suffix: str
+    compute: Callable[..., Mapping[str, Any]] = field(compare=False, repr=False)
+    networks: tuple[str, ...]
+    parameters: tuple[tuple[str, Any], ...] = ()
+    uses_prompt: bool = False
+
+    def __call__(self, clip: ClipFrames, target: Path) -> Mapping[str, Any]:
+        """Apply ``compute`` with the parameters of this signal."""
+        return self.compute(clip, target, **dict(self.parameters))
+
+
 Chunk: TypeAlias = Mapping[Feature, Any]
 """Feature -> its values for the frames of one chunk (arrays are valid until the next chunk)."""
 
@@ -133,7 +185,8 @@ class Meter(Protocol):
     """Counts of one metric for one member; ``update`` is called once a chunk, in order of time.
 
     What ``update`` is given depends on the metric's ``inputs``: one chunk (single), the chunks of the generated and of
-    the reference clip (pair), or a list with the chunk of each member (set). All hold the same number of frames.
+    the reference clip (pair), or a list with the chunk of each member (set; see :class:`SetMeter`). All hold the same
+    number of frames.
     """
 
     def update(self, *chunks: Any) -> Sequence[float] | None:
@@ -148,6 +201,13 @@ class SelectingMeter(Meter, Protocol):
 
     def end(self, selected: Mapping[Selection, Any]) -> None:
         """Take in what was computed from the chosen frames."""
+
+
+class SetMeter(Meter, Protocol):
+    """The meter of a metric with ``set_features``; its ``update`` is given the chunk of these only."""
+
+    def end(self, lengths: Sequence[int]) -> None:
+        """Take in how many frames each member has, after the last chunk and before ``counts``."""
 
 
 Inputs: TypeAlias = Literal["single", "pair", "set"]
@@ -168,6 +228,8 @@ class Metric(ABC):
         uses_prompt: whether features of the sample's prompt are handed to ``meter`` as ``text``.
         judges_frame_before: whether what the meter's ``update`` returns belongs to the frame before the one that it
             comes with (a frame is judged when the next one is there).
+        rates_reference: whether the reference clip is measured as well, for metrics of single clips; its value stands
+            beside each generated clip's as ``values["reference"]``.
         marks_constant_frames: whether a clip with a frame of one colour gets the flag ``constant_frame``.
         unit: unit of the value, ``ratio`` when it has none.
         further_units: units of further numbers (the result's ``values``) that have another one, by name.
@@ -187,6 +249,7 @@ class Metric(ABC):
     uses_condition_image: ClassVar[bool] = False
     uses_prompt: ClassVar[bool] = False
     judges_frame_before: ClassVar[bool] = False
+    rates_reference: ClassVar[bool] = False
     marks_constant_frames: ClassVar[bool] = False
     unit: ClassVar[str] = "ratio"
     further_units: ClassVar[Mapping[str, str]] = {}
@@ -216,9 +279,45 @@ class Metric(ABC):
         """What is computed from chosen frames of the whole clip; the meter is then a :class:`SelectingMeter`."""
         return ()
 
-    def networks(self, measure: Measure) -> tuple[str, ...]:
-        """Checkpoints (names of ``gen_eval.weights``) that its features need."""
+    def set_features(self, measure: Measure) -> tuple[Feature, ...]:
+        """Features of all members together, for metrics with ``inputs == "set"``.
+
+        Their ``compute`` takes (n, N, H, W, 3) uint8: n frames of N members of one size, side by side.
+        """
         return ()
+
+    def clip_signal(self, measure: Measure) -> ClipSignal | None:
+        """How the file of a clip is made when it was not given, for metrics whose ``signal`` is not ``frames``.
+
+        How the clip is shown to it stands in the measure section as well: see :mod:`gen_eval.features.rendition`.
+        """
+        return None
+
+    def networks(self, measure: Measure) -> tuple[str, ...]:
+        """Checkpoints (names of ``gen_eval.weights``) that its features need; those of ``clip_signal`` not included."""
+        return ()
+
+    def evidence(self, chunks: Sequence[Chunk], index: int) -> Mapping[str, Array]:
+        """Pictures that show why frame ``index`` of the chunks counts as it does.
+
+        Args:
+            chunks: what ``update`` of the meter was given.
+            index: frame of the chunk.
+
+        Returns:
+            Role (snake case) -> (H, W, 3) uint8 RGB.
+        """
+        return {}
+
+    def file_evidence(
+        self, counts: Any, member: Path, reference: Path, measure: Measure
+    ) -> tuple[int | None, Mapping[str, Array]]:
+        """The worst frame, and pictures that show why, for metrics that count files (``measure_files``).
+
+        Returns:
+            Number of the frame (``None`` when no frame stands out), and role -> (H, W, 3) uint8 RGB.
+        """
+        return None, {}
 
     @abstractmethod
     def meter(
