@@ -17,6 +17,9 @@ from gen_eval.records.files import is_file
 
 _NO_FRAMES: Any = ()
 
+REFERENCE = "reference"
+"""What the reference clip is called among the clips of a group, and its value among those of a row."""
+
 
 def problem_of(member: Generation) -> ItemError:
     """The problem that was known of ``member`` before any decoding."""
@@ -30,11 +33,15 @@ def problem_of(member: Generation) -> ItemError:
     return ItemError(member.problem, message, detail)
 
 
-class _Reader:
+class Reader:
     """A stream that may have failed, and its current chunk."""
 
-    def __init__(self, stream: ClipStream | None, error: ItemError | None) -> None:
+    def __init__(
+        self, member: str, stream: ClipStream | None, error: ItemError | None, path: Path | None = None
+    ) -> None:
         self._stream = stream
+        self.member = member
+        self.path = path
         self.error = error
         self.frames: Any = _NO_FRAMES
         self.length = 0
@@ -108,15 +115,8 @@ def _opened(path: Path, plan: Plan, stack: ExitStack) -> tuple[ClipStream | None
         return None, error
 
 
-class Clip(_Reader):
+class Clip(Reader):
     """A generated clip."""
-
-    def __init__(
-        self, member: str, stream: ClipStream | None, error: ItemError | None, path: Path | None = None
-    ) -> None:
-        super().__init__(stream, error)
-        self.member = member
-        self.path = path
 
     @classmethod
     def open(cls, generation: Generation, plan: Plan, stack: ExitStack) -> Self:
@@ -130,17 +130,16 @@ class Clip(_Reader):
         return self.next_chunk(count, sizes)
 
 
-class ReferenceClip(_Reader):
+class ReferenceClip(Reader):
     """The real clip that generated ones are compared with, or the reason why there is none."""
 
     @classmethod
     def open(cls, path: Path | None, plan: Plan, stack: ExitStack) -> Self:
         """Start reading."""
         if path is None or not is_file(path):
-            return cls(
-                None, ItemError(Reason.MISSING_GROUND_TRUTH, "the sample has no reference video; name it with --data")
-            )
-        return cls(*_opened(path, plan, stack))
+            said = "the sample has no reference video; name it with --data"
+            return cls(REFERENCE, None, ItemError(Reason.MISSING_GROUND_TRUTH, said))
+        return cls(REFERENCE, *_opened(path, plan, stack), path)
 
     def read(self, count: int, sizes: ChunkSizes) -> ChunkFeatures | None:
         """The next chunk, ``None`` after the end."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gen_eval.features.arrays import finish, out_of_memory, without_value
@@ -14,6 +14,7 @@ from gen_eval.protocols import Protocol
 from gen_eval.records import InputError, ItemError, MetricResult, MissingPart, Reason
 
 Encode = Callable[[Any], bytes]
+Evidence = Callable[[Sequence[Any], int], Mapping[str, Any]]
 
 
 def guarded(log: list[str]) -> Callable[[Callable[[], Any]], ItemError | None]:
@@ -65,7 +66,15 @@ class Lane:
         """Stop with ``error``; the first one stays."""
         self.error = self.error or error
 
-    def update(self, chunks: Sequence[Any], frames: Sequence[Any], encode: Encode, *, late: bool = False) -> None:
+    def update(
+        self,
+        chunks: Sequence[Any],
+        frames: Sequence[Any],
+        encode: Encode,
+        *,
+        late: bool = False,
+        evidence: Evidence | None = None,
+    ) -> None:
         """Feed the meter and keep a picture of the worst frame so far.
 
         Args:
@@ -73,6 +82,7 @@ class Lane:
             frames: frames of the generated clip, and of the reference clip for a pair.
             encode: makes a picture of a frame.
             late: what the meter returns belongs to the frame before each.
+            evidence: makes further pictures of a frame of ``chunks``.
         """
         assert self.meter is not None
         values = self.meter.update(*chunks)
@@ -81,6 +91,8 @@ class Lane:
             if finite and min(finite)[0] < self._worst:
                 self._worst, index = min(finite)
                 self._keep(index - late, frames, encode)
+                if evidence is not None:
+                    self.pictures |= {role: encode(frame) for role, frame in evidence(chunks, index).items()}
         self._seen += len(frames[0])
         if late:
             self._before = [clip[-1].copy() for clip in frames]  # the chunk's memory is used again

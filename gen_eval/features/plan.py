@@ -11,7 +11,12 @@ from gen_eval.networks.placement import Placement
 from gen_eval.protocols import Preset, Protocol
 from gen_eval.records import canonical_json
 
-_ALIGNMENT = {"pair": ("resize", "aspect_tolerance"), "single": ("condition_image",), "set": ()}
+_SHOWN = ("clip_size", "clip_resize", "clip_aspect_tolerance")
+_ALIGNMENT = {
+    "pair": ("resize", "aspect_tolerance", *_SHOWN),
+    "single": ("condition_image", *_SHOWN),
+    "set": (),
+}
 """Parts of a measure section that matter for some inputs only: clips of another size, pictures that are not RGB."""
 
 
@@ -34,8 +39,14 @@ class Measurement:
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """Checkpoints that it needs."""
+        """Checkpoints that it always needs."""
         return self.metric.networks(self.measure)
+
+    @property
+    def signal_networks(self) -> tuple[str, ...]:
+        """Checkpoints that it needs where the signal of a clip was not given as a file."""
+        signal = self.metric.clip_signal(self.measure)
+        return () if signal is None else signal.networks
 
 
 @dataclass(frozen=True)
@@ -47,12 +58,14 @@ class Plan:
         preset: what the metrics are shown.
         chunk: frames of each member that are held at a time; also the frames that a network is given at a time.
         placement: where and how exactly networks run.
+        computes: signals (``depth``, ``masks``) of which at least one file was not given.
     """
 
     measurements: tuple[Measurement, ...]
     preset: Preset
     chunk: int
     placement: Placement = field(default_factory=Placement)
+    computes: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -74,7 +87,9 @@ class Plan:
     @property
     def networks(self) -> tuple[str, ...]:
         """Checkpoints that any measurement needs, sorted."""
-        return tuple(sorted({name for one in self.measurements for name in one.networks}))
+        needed = {name for one in self.measurements for name in one.networks}
+        made = {name for one in self.measurements if one.metric.signal in self.computes for name in one.signal_networks}
+        return tuple(sorted(needed | made))
 
     def on(self, signal: str) -> tuple[Measurement, ...]:
         """The measurements whose metrics work on ``signal``."""

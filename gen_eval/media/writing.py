@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from av.container import OutputContainer
     from av.video.codeccontext import VideoCodecContext
 
-_CRF = "10"
+_CRF = 10
 _CHUNK = 8
 _BT709 = 1
 _LIMITED = 1
@@ -32,10 +32,11 @@ def write_clip(
     *,
     lossless: bool = False,
     preview: bool = False,
+    crf: int = _CRF,
 ) -> list[Path]:
     """Write an MP4 file; size and number of frames are kept exactly, equal input gives equal bytes.
 
-    H.264 at crf 10, BT.709 limited range, tagged so; 4:2:0, or 4:4:4 where a side is odd. ``lossless`` stores RGB
+    H.264 at ``crf`` 10, BT.709 limited range, tagged so; 4:2:0, or 4:4:4 where a side is odd. ``lossless`` stores RGB
     as it is (libx264rgb at crf 0). Written beside the target first, so ``path`` is never half a video.
 
     Args:
@@ -46,6 +47,7 @@ def write_clip(
         lossless: keep every value.
         preview: also write ``<stem>.preview.mp4`` when browsers cannot play the file itself (4:4:4, RGB): 4:2:0, with
             an odd side made even by repeating its last row or column.
+        crf: constant rate factor of the encoder, 0 (best) to 51; ``lossless`` does without.
 
     Returns:
         The files written, the video first.
@@ -58,6 +60,8 @@ def write_clip(
     target = Path(path)
     if target.suffix.lower() != ".mp4":
         raise ValueError(f"videos are written as .mp4, not {target.name!r}")
+    if not 0 <= crf <= 51:
+        raise ValueError(f"crf must be 0..51, not {crf!r}")
     rate = _rate(fps)
     chunks = _chunks(frames)
     first = next(chunks, None)
@@ -68,10 +72,10 @@ def write_clip(
     paths = [target] if plain or not preview else [target, target.with_name(f"{target.stem}.preview.mp4")]
     with ExitStack() as stack:
         places = [stack.enter_context(replacing(file)) for file in paths]
-        writers = [stack.enter_context(_Writer(places[0], rate, (height, width), lossless=lossless))]
+        writers = [stack.enter_context(_Writer(places[0], rate, (height, width), lossless=lossless, crf=crf))]
         if len(places) > 1:
             even = (height + height % 2, width + width % 2)
-            writers.append(stack.enter_context(_Writer(places[1], rate, even, lossless=False)))
+            writers.append(stack.enter_context(_Writer(places[1], rate, even, lossless=False, crf=crf)))
         for chunk in _same_size(first, chunks):
             for writer in writers:
                 writer.add(chunk)
@@ -106,7 +110,7 @@ def _same_size(first: NDArray[np.uint8], others: Iterator[NDArray[np.uint8]]) ->
 class _Writer:
     """One file being encoded; leaving the context closes it."""
 
-    def __init__(self, path: Path, rate: Fraction, size: tuple[int, int], *, lossless: bool) -> None:
+    def __init__(self, path: Path, rate: Fraction, size: tuple[int, int], *, lossless: bool, crf: int) -> None:
         import av
 
         self._size, self._lossless, self._count = size, lossless, 0
@@ -116,7 +120,7 @@ class _Writer:
             f"file:{path.absolute()}", "w", format="mp4", options={"movflags": "+faststart"}
         )
         self._stream = self._container.add_stream(
-            "libx264rgb" if lossless else "libx264", rate=rate, options={"crf": "0" if lossless else _CRF}
+            "libx264rgb" if lossless else "libx264", rate=rate, options={"crf": str(0 if lossless else crf)}
         )
         codec = self._stream.codec_context
         codec.width, codec.height, codec.pix_fmt = width, height, self._pixel_format

@@ -84,6 +84,10 @@ class MetricResult:
         added = tuple(flag for flag in dict.fromkeys(flags) if flag not in self.flags)
         return replace(self, flags=self.flags + added)
 
+    def with_values(self, **values: float | None) -> Self:
+        """The same result with further numbers."""
+        return replace(self, values={**self.values, **values})
+
     def with_detail(self, **detail: Any) -> Self:
         """The same result with more detail."""
         return replace(self, detail={**self.detail, **detail})

@@ -1,0 +1,215 @@
+"""How a clip is shown to what looks at it whole: at its own size or the reference clip's, as it is or encoded again.
+
+A measure section says so by ``clip_size`` (``own`` or ``reference``), ``clip_resize`` (rule of
+:func:`gen_eval.features.alignment.resize_frames`), ``clip_aspect_tolerance`` (see ``check_aspect``) and ``clip_crf``
+(constant rate factor of an H.264 encoding that is decoded again, ``null`` for none). Without these keys: as it is.
+
+Source: PAI-Bench-C public code, which hands some networks clips that it has resized and encoded once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from gen_eval.features.alignment import Size, check_aspect, resize_frames
+from gen_eval.features.metric import Array, ClipFrames, StreamInfo
+from gen_eval.features.plan import Plan
+from gen_eval.media import ClipStream, open_clip, probe, write_clip
+from gen_eval.records import Flag, Generation, Group, InputError, ItemError, Reason
+from gen_eval.records.files import is_file
+
+_FALLBACK_FPS = 24.0
+_FIELDS = ("clip_size", "clip_resize", "clip_aspect_tolerance", "clip_crf")
+
+
+@dataclass(frozen=True)
+class Rendition:
+    """The part of a measure section that says how clips are shown.
+
+    Attributes:
+        size: ``own`` or ``reference``.
+        resize: rule by which frames are brought to the reference's size.
+        aspect_tolerance: how far the shapes may differ; ``None``: any.
+        crf: of the encoding in between, ``None`` without one.
+    """
+
+    size: str = "own"
+    resize: str = "by_pixels"
+    aspect_tolerance: float | None = None
+    crf: int | None = None
+
+    @classmethod
+    def of(cls, measure: Mapping[str, Any]) -> Self:
+        """What ``measure`` says.
+
+        Raises:
+            InputError: a size is not known.
+        """
+        found = cls(**{name.removeprefix("clip_"): measure[name] for name in _FIELDS if name in measure})
+        if found.size not in {"own", "reference"}:
+            raise InputError(f"clip_size must be own or reference, not {found.size!r}")
+        return found
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether the file itself is shown, whatever its shape."""
+        return self == Rendition(resize=self.resize)
+
+
+@dataclass
+class Shown:
+    """A clip that is being read as a rendition.
+
+    Attributes:
+        clip: its frames.
+        size: height and width of the file's frames, before any resizing.
+        stream: the file itself.
+    """
+
+    clip: ClipFrames
+    size: Size
+    stream: ClipStream
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """What was unusual about the file, as far as it was read."""
+        shown = (self.clip.info.height, self.clip.info.width)
+        return (*self.stream.flags, *((Flag.RESIZED,) if shown != self.size else ()))
+
+
+@dataclass
+class Renditions:
+    """The clips of one group, shown as measurements ask for it.
+
+    Attributes:
+        group: whose clips.
+        plan: limit and chunk.
+        scratch: folder for what is encoded again.
+    """
+
+    group: Group
+    plan: Plan
+    scratch: Path
+    _encoded: dict[tuple[Path, Rendition], Path | ItemError] = field(default_factory=dict)
+    _flags: dict[tuple[Path, Rendition], tuple[Flag, ...]] = field(default_factory=dict)
+    _reference: StreamInfo | ItemError | None = None
+
+    @contextmanager
+    def show(self, path: Path, rendition: Rendition) -> Iterator[Shown]:
+        """The frames of ``path`` as ``rendition`` says, at most as many as the preset allows.
+
+        Raises:
+            ItemError: the file cannot be read, the reference's size is needed and not known, or the shapes differ.
+        """
+        if rendition.crf is not None:
+            path, rendition = self.encoded(path, rendition), Rendition()
+        limit, chunk = self.plan.preset.limit, self.plan.chunk
+        with open_clip(path, limit=limit, chunk=chunk) as stream:
+            size = (stream.info.height, stream.info.width)
+            target = self._target(size, rendition)
+            info = StreamInfo(*target, fps=stream.info.fps, prompt=self.group.sample.prompt)
+            yield Shown(ClipFrames(info, _resized(stream, chunk, target, rendition.resize)), size, stream)
+
+    def effective(self, path: Path, rendition: Rendition) -> Rendition:
+        """``rendition``, or the clip as it is where that makes no difference for ``path``.
+
+        Raises:
+            ItemError: see :meth:`show`.
+        """
+        if rendition.crf is not None or rendition.as_it_is:
+            return rendition
+        info = probe(path)
+        size = (info.height, info.width)
+        return Rendition() if self._target(size, rendition) == size else rendition
+
+    def encoded(self, path: Path, rendition: Rendition) -> Path:
+        """A file with the frames of ``path`` after another encoding, made once.
+
+        Raises:
+            ItemError: see :meth:`show`; the same one again.
+        """
+        key = (path, rendition)
+        if key not in self._encoded:
+            try:
+                self._encoded[key] = self._encode(path, rendition)
+            except ItemError as error:
+                self._encoded[key] = error
+        found = self._encoded[key]
+        if isinstance(found, ItemError):
+            raise found
+        return found
+
+    def _encode(self, path: Path, rendition: Rendition) -> Path:
+        target = self.scratch / f"clip-{len(self._encoded)}.mp4"
+        with self.show(path, replace(rendition, crf=None)) as shown:
+            fps = self.reference_info().fps if rendition.size == "reference" else shown.clip.info.fps
+            assert rendition.crf is not None
+            write_clip(target, shown.clip.chunks, fps or _FALLBACK_FPS, crf=rendition.crf)
+            self._flags[path, rendition] = shown.flags
+        return target
+
+    def regrouped(self, rendition: Rendition) -> tuple[Group, Mapping[str, tuple[Flag, ...]]]:
+        """The group with encoded files in place of its own, and what was unusual about each member's own file."""
+        sample = self.group.sample
+        reference = sample.reference
+        if reference is not None and is_file(reference):
+            try:
+                reference = self.encoded(reference, rendition)
+            except ItemError:  # the file itself will say what is wrong with it
+                reference = sample.reference
+        members = tuple(self._member(member, rendition) for member in self.group.members)
+        flags = {one.member: self._flags.get((one.path, rendition), ()) for one in self.group.members if one.path}
+        return replace(self.group, sample=replace(sample, reference=reference), members=members), flags
+
+    def _member(self, member: Generation, rendition: Rendition) -> Generation:
+        if member.problem is not None or member.path is None:
+            return member
+        try:
+            return replace(member, path=self.encoded(member.path, rendition))
+        except ItemError as error:
+            return replace(member, path=None, problem=error.reason, detail={**error.detail, "message": error.message})
+
+    def _target(self, size: Size, rendition: Rendition) -> Size:
+        """Size that frames of ``size`` are shown at, after the check of their shape."""
+        if rendition.size == "own" and rendition.aspect_tolerance is None:
+            return size
+        try:
+            reference = self.reference_info()
+        except ItemError:
+            if rendition.size == "own":  # without a reference clip there is no shape to differ from
+                return size
+            raise
+        check_aspect(size, (reference.height, reference.width), rendition.aspect_tolerance)
+        return size if rendition.size == "own" else (reference.height, reference.width)
+
+    def reference_info(self) -> StreamInfo:
+        """Size and rate of the reference clip.
+
+        Raises:
+            ItemError: ``missing_ground_truth``, or it cannot be read.
+        """
+        if self._reference is None:
+            self._reference = _probed(self.group.sample.reference)
+        if isinstance(self._reference, ItemError):
+            raise self._reference
+        return self._reference
+
+
+def _probed(path: Path | None) -> StreamInfo | ItemError:
+    if path is None or not is_file(path):
+        said = "the clip is shown at the size of the reference clip, and the sample has none; name it with --data"
+        return ItemError(Reason.MISSING_GROUND_TRUTH, said)
+    try:
+        info = probe(path)
+    except ItemError as error:
+        return ItemError(error.reason, f"reference clip: {error.message}", {**error.detail, "side": "reference"})
+    return StreamInfo(info.height, info.width, info.fps)
+
+
+def _resized(stream: ClipStream, chunk: int, size: Size, rule: str) -> Iterator[Array]:
+    while len(frames := stream.read(chunk)[0]):
+        yield resize_frames(frames, size, rule)
