@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -46,64 +48,77 @@ Dtype = Annotated[str, typer.Option(help="Number format of networks: float32, bf
 Compile = Annotated[bool, typer.Option("--compile", help="Compile networks first (torch.compile).")]
 
 
+Condition = Annotated[
+    str | None,
+    typer.Option(help="What the generator was given: blur, edge, depth, seg, or all of them with equal weights."),
+]
+
+_COMMON: dict[str, tuple[Any, Any]] = {
+    "videos": (options.Videos, ...),
+    "out": (options.Out, ...),
+    "data": (options.Data, None),
+    "samples": (options.Samples, None),
+    "media": (options.Media, None),
+    "layout": (Layout, None),
+    "model": (Model, None),
+    "metrics": (Metrics, None),
+    "protocol": (Protocol, "corrected"),
+    "preset": (Preset, None),
+    "seeds": (Seeds, None),
+    "domains": (Domains, None),
+    "limit": (options.Limit, None),
+    "workers": (options.Workers, 0),
+    "chunk": (Chunk, None),
+    "device": (Device, None),
+    "dtype": (Dtype, "float32"),
+    "compile": (Compile, False),
+    "shard": (Shard, None),
+    "store": (options.Store, None),
+    "update": (Update, False),
+    "dry_run": (DryRun, False),
+    "json": (options.Json, False),
+}
+"""What the commands of all tracks take: name -> its type with the help, its default (``...``: it must be given)."""
+
+_OF_CONTROL: dict[str, tuple[Any, Any]] = {"signals": (Signals, None), "condition": (Condition, None)}
+
+
+def _taking(taken: dict[str, tuple[Any, Any]]) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command that is written with ``**given`` the options ``taken``, where the command line looks for them."""
+
+    def written(command: Callable[..., int]) -> Callable[..., int]:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        parameters = [
+            inspect.Parameter(
+                name, kind, annotation=hint, default=inspect.Parameter.empty if default is ... else default
+            )
+            for name, (hint, default) in taken.items()
+        ]
+        command.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
+        command.__annotations__ = {name: hint for name, (hint, _) in taken.items()}
+        return command
+
+    return written
+
+
 @app.command()
 @door
-def quality(
-    videos: options.Videos,
-    out: options.Out,
-    data: options.Data = None,
-    samples: options.Samples = None,
-    media: options.Media = None,
-    layout: Layout = None,
-    model: Model = None,
-    metrics: Metrics = None,
-    protocol: Protocol = "corrected",
-    preset: Preset = None,
-    seeds: Seeds = None,
-    domains: Domains = None,
-    limit: options.Limit = None,
-    workers: options.Workers = 0,
-    chunk: Chunk = None,
-    device: Device = None,
-    dtype: Dtype = "float32",
-    compile: Compile = False,
-    shard: Shard = None,
-    store: options.Store = None,
-    update: Update = False,
-    dry_run: DryRun = False,
-    json: options.Json = False,
-) -> int:
+@_taking(_COMMON)
+def quality(**given: Any) -> int:
     """PAI-Bench-G quality; no reference video is needed. `gen-eval weights fetch` brings the networks."""
-    return _score("quality", locals())
+    return _score("quality", given)
 
 
 @app.command()
 @door
-def control(
-    videos: options.Videos,
-    out: options.Out,
-    data: options.Data = None,
-    samples: options.Samples = None,
-    media: options.Media = None,
-    layout: Layout = None,
-    signals: Signals = None,
-    model: Model = None,
-    metrics: Metrics = None,
-    protocol: Protocol = "corrected",
-    preset: Preset = None,
-    seeds: Seeds = None,
-    domains: Domains = None,
-    limit: options.Limit = None,
-    workers: options.Workers = 0,
-    chunk: Chunk = None,
-    shard: Shard = None,
-    store: options.Store = None,
-    update: Update = False,
-    dry_run: DryRun = False,
-    json: options.Json = False,
-) -> int:
-    """PAI-Bench-C control fidelity. Each clip is held against the reference video of its sample."""
-    return _score("control", locals())
+@_taking(_COMMON | _OF_CONTROL)
+def control(**given: Any) -> int:
+    """PAI-Bench-C: fidelity to the control signals, visual quality, diversity.
+
+    Each clip is held against the reference video of its sample. Depth maps and masks are read where they are given
+    (--signals, --data) and made by networks where they are not.
+    """
+    return _score("control", given)
 
 
 def _score(track: Literal["quality", "control"], given: dict[str, Any]) -> int:
@@ -159,9 +174,10 @@ def _request(track: Literal["quality", "control"], given: dict[str, Any]) -> Sco
         domains=options.names(given["domains"]),
         limit=given["limit"],
         chunk=given["chunk"] or settings().chunk,
-        device=given.get("device") or settings().device,
-        dtype=given.get("dtype", "float32"),
-        compile=given.get("compile", False),
+        device=given["device"] or settings().device,
+        dtype=given["dtype"],
+        compile=given["compile"],
+        condition=given.get("condition"),
     )
 
 

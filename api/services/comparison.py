@@ -275,12 +275,17 @@ def compare(first: RunResults, *others: RunResults, protocol: str | None = None)
         known = sorted({name for run in (first, *others) for _, name in pairs_of(run, None)})
         raise InputError(f"no run has scores under the protocol {protocol!r}; there are {', '.join(known) or 'none'}")
     values = sample_values(first)
-    models = [run.model for run in (first, *others)]
-    labels = [run.model if models.count(run.model) == 1 else f"{run.model} ({run.run[:8]})" for run in (first, *others)]
+    names = [_name(run) for run in (first, *others)]
+    runs = zip(names, (first, *others), strict=True)
+    labels = [name if names.count(name) == 1 else f"{name} ({run.run[:8]})" for name, run in runs]
     found = tuple(
         _against(first, values, other, label, protocol) for other, label in zip(others, labels[1:], strict=True)
     )
     return Comparison(first.model, labels[0], first.run, protocol, _with_totals(found, (first, *others), protocol))
+
+
+def _name(run: RunResults) -> str:
+    return run.model if run.condition is None else f"{run.model}, {run.condition}"
 
 
 def _against(first: RunResults, values: SampleValues, other: RunResults, label: str, protocol: str | None) -> Against:

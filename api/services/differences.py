@@ -48,6 +48,7 @@ def differences(first: RunResults, second: RunResults) -> tuple[Difference, ...]
     parts = (
         pair.value("track", "the runs belong to different tracks: {} and {}"),
         pair.imported(),
+        pair.condition(),
         pair.sample_sets(),
         pair.prompts(),
         *(pair.sample_files(name) for name in SAMPLE_FILES),
@@ -87,6 +88,7 @@ def _content(entry: Mapping[str, Any], name: str) -> Any:
 _HANDLED = frozenset(
     {
         "imported",
+        "condition",
         "totals",
         "track",
         "samples",
@@ -150,6 +152,13 @@ class _Pair:
                     "not known and may differ"
                 )
                 yield Difference("imported", text)
+
+    def condition(self) -> Iterator[Difference]:
+        """What the generators were given besides the prompt."""
+        one, other = self.first.condition, self.second.condition
+        if one != other and self._known(one, other):
+            sides = ["not said" if side is None else side for side in (one, other)]
+            yield Difference("condition", f"what the generators were given: {sides[0]} and {sides[1]}")
 
     def totals(self) -> Iterator[Difference]:
         """What common totals are made of."""

@@ -19,7 +19,7 @@ from gen_eval.features.plan import Measurement, Plan, companions
 from gen_eval.features.planner import SET_MEMBER
 from gen_eval.media import sha256_file
 from gen_eval.networks import placement_of
-from gen_eval.protocols import Protocol, load_preset, load_protocol, protocol_names, totals_of
+from gen_eval.protocols import Protocol, load_preset, load_protocol, protocol_names, published_table, totals_of
 from gen_eval.records import Generation, Group, InputError, digest_of
 from gen_eval.records.run import MANIFEST_FORMAT
 from gen_eval.registry import load, names
@@ -53,6 +53,8 @@ class ScoreRequest:
         device: where networks run: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         dtype: number format of networks: ``float32``, ``bfloat16`` or ``float16``.
         compile: whether networks go through ``torch.compile``.
+        condition: what the generator was given besides the prompt, one of the benchmark's ``conditions``; ``None`` when
+            nobody said.
     """
 
     track: Track
@@ -72,6 +74,7 @@ class ScoreRequest:
     device: str = "auto"
     dtype: str = "float32"
     compile: bool = False
+    condition: str | None = None
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,7 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
         "gen_eval": gen_eval.__version__,
         "track": request.track,
         "model": model,
+        **condition_entry(request.track, request.condition),
         "layout": benchmark.layout,
         "metrics": _metric_entries(plan),
         "totals": {name: rule.to_json() for name, rule in totals_of(_metric_names(plan)).items()},
@@ -200,9 +204,28 @@ def _check(request: ScoreRequest) -> None:
             raise InputError(f"--{name} names nothing; name at least one, or leave the option out")
         if twice := [one for one, count in Counter(getattr(request, name) or ()).items() if count > 1]:
             raise InputError(f"--{name} names {twice[0]} more than once; name each of them once")
+    condition_entry(request.track, request.condition)
     texts = [request.model or label_of(request.videos), *(request.seeds or ()), *(request.domains or ())]
     if strange := [text for text in texts if not is_unicode(text)]:
         raise InputError(f"{strange[0]!a} is no UTF-8 text; give another name (--model labels the videos)")
+
+
+def condition_entry(track: str, condition: str | None) -> dict[str, Any]:
+    """What a manifest says of the condition; nothing where the benchmark has none.
+
+    Raises:
+        InputError: the benchmark has no such condition.
+
+    Example:
+        >>> condition_entry("control", "edge"), condition_entry("quality", None)
+        ({'condition': 'edge'}, {})
+    """
+    table = published_table(track)
+    known = () if table is None else table.conditions
+    if condition is not None and condition not in known:
+        expected = f"expected {', '.join(known)}" if known else f"the {track} track has none"
+        raise InputError(f"unknown condition {condition!r}; {expected}")
+    return {"condition": condition} if known else {}
 
 
 def label_of(videos: Path) -> str:

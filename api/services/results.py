@@ -56,6 +56,12 @@ class RunResults:
         return str(self.manifest["model"])
 
     @property
+    def condition(self) -> str | None:
+        """What the generator was given besides the prompt, ``None`` when nobody said."""
+        found = self.manifest.get("condition")
+        return None if found is None else str(found)
+
+    @property
     def imported(self) -> bool:
         """Whether its scores were read from another program's result file: what made them is then not known."""
         return self.manifest.get("imported") is not None
@@ -145,6 +151,7 @@ class RunResults:
         return {
             "run": self.run,
             "model": self.model,
+            "condition": self.condition,
             "aggregate": _table_json(self.aggregate),
             "groups": {domain: _table_json(table) for domain, table in self.groups.items()},
             "totals": _table_json(self.totals),
@@ -190,7 +197,8 @@ class RunResults:
         return str(self)
 
     def __str__(self) -> str:
-        lines = [f"run {self.run[:12]} of {self.model}: {len(self.rows)} rows"]
+        given = "" if self.condition is None else f" given {self.condition}"
+        lines = [f"run {self.run[:12]} of {self.model}{given}: {len(self.rows)} rows"]
         for metric, protocols in self.aggregate.items():
             lines += [f"  {metric} ({protocol}): {one.main}" for protocol, one in protocols.items()]
         for name, totals in self.totals.items():

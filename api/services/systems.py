@@ -8,6 +8,7 @@ from functools import cached_property
 
 from api.services.aggregation import MetricAggregate, Totals, totals_over
 from api.services.results import RunResults
+from gen_eval.protocols import published_table
 
 
 @dataclass(frozen=True)
@@ -15,11 +16,15 @@ class System:
     """A line of a leaderboard.
 
     Attributes:
-        label: the model's label; with the run's id when several systems would be called alike.
+        label: the model's label and the condition; with the run's id when several systems would be called alike.
+        model: the same without the condition.
+        condition: what the generator was given besides the prompt, ``None`` when nobody said.
         runs: the runs that its numbers come from.
     """
 
     label: str
+    model: str
+    condition: str | None = None
     runs: list[RunResults] = field(default_factory=list)
 
     @property
@@ -27,11 +32,10 @@ class System:
         """All metrics that it has."""
         return {metric for run in self.runs for metric in run.manifest["metrics"]}
 
-    def under(self, protocol: str) -> dict[str, MetricAggregate]:
-        """Metric -> its mean under ``protocol``, where there is one."""
-        return {
-            metric: table[protocol] for run in self.runs for metric, table in run.aggregate.items() if protocol in table
-        }
+    def under(self, protocol: str, domain: str | None = None) -> dict[str, MetricAggregate]:
+        """Metric -> its mean under ``protocol``, where there is one, over all samples or those of ``domain``."""
+        tables = (run.aggregate if domain is None else run.groups.get(domain, {}) for run in self.runs)
+        return {metric: found[protocol] for table in tables for metric, found in table.items() if protocol in found}
 
     @cached_property
     def totals(self) -> Totals:
@@ -46,19 +50,29 @@ class System:
 
 
 def systems_of(results: Sequence[RunResults]) -> list[System]:
-    """The systems in the order in which they first appear.
+    """The systems: models in the order in which they first appear, of each the conditions as they are published.
 
-    Runs of one label are one system when no two of them share a metric. When some do, nobody can tell which of the
-    others belong together, so each run is a system of its own and its label carries the run's id.
+    Runs of one label and condition are one system when no two of them share a metric. When some do, nobody can tell
+    which of the others belong together, so each run is a system of its own and its label carries the run's id.
     """
-    alike: dict[str, list[RunResults]] = {}
+    alike: dict[tuple[str, str | None], list[RunResults]] = {}
     for run in results:
-        alike.setdefault(run.model, []).append(run)
+        alike.setdefault((run.model, run.condition), []).append(run)
     systems: dict[str, System] = {}
     for run in results:
-        label = run.model if _disjoint(alike[run.model]) else f"{run.model} ({run.run[:8]})"
-        systems.setdefault(label, System(label)).runs.append(run)
-    return list(systems.values())
+        apart = "" if _disjoint(alike[run.model, run.condition]) else f" ({run.run[:8]})"
+        given = "" if run.condition is None else f", {run.condition}"
+        label = f"{run.model}{given}{apart}"
+        systems.setdefault(label, System(label, f"{run.model}{apart}", run.condition)).runs.append(run)
+    models = {one.runs[0].model: place for place, one in reversed([*enumerate(systems.values())])}
+    return sorted(systems.values(), key=lambda one: (models[one.runs[0].model], _place(one)))
+
+
+def _place(system: System) -> int:
+    """Where the condition of ``system`` stands in the published table; before all of them when there is none."""
+    table = published_table(str(system.runs[0].manifest["track"]))
+    known = () if table is None else table.conditions
+    return known.index(system.condition) if system.condition in known else -1
 
 
 def _disjoint(runs: list[RunResults]) -> bool:

@@ -12,11 +12,20 @@ A file ``protocols/<track>.yaml`` maps metric -> protocol name -> four sections:
 * ``exceptions``: what the public code raises where a reason is called ``reference_stops``.
 * ``aggregate``: how values of videos become one number.
 
-A benchmark's file (``benchmarks/``) says which scores make up its totals (``totals``).
+A benchmark's file (``benchmarks/``) says which scores make up its totals (``totals``), and how its table is printed
+(``track``, ``columns``, ``conditions``).
 
 ``base: NAME`` takes over another protocol of the same metric and lists the changes only.
 """
 
+from gen_eval.protocols.columns import (
+    PublishedColumn,
+    PublishedTable,
+    columns_by_score,
+    in_published_order,
+    published_table,
+    published_tables,
+)
 from gen_eval.protocols.loading import (
     config_files,
     config_names,
@@ -32,14 +41,20 @@ from gen_eval.protocols.totals import TotalRule, total_rules, totals_of
 __all__ = [
     "Preset",
     "Protocol",
+    "PublishedColumn",
+    "PublishedTable",
     "TotalRule",
+    "columns_by_score",
     "config_files",
     "config_names",
     "config_path",
+    "in_published_order",
     "load_preset",
     "load_protocol",
     "preset_names",
     "protocol_names",
+    "published_table",
+    "published_tables",
     "total_rules",
     "totals_of",
 ]

@@ -169,6 +169,7 @@ def _facts(run: RunResults) -> Sequence[tuple[str, str]]:
         ("run", run.run),
         ("model", run.model),
         ("track", str(manifest["track"])),
+        *([("given to the generator", run.condition or "not said")] if "condition" in manifest else []),
         ("gen-eval", str(manifest["gen_eval"])),
         ("layout of the data", str(manifest["layout"])),
         ("samples", f"{len(manifest['samples']):,}"),
