@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 _SLOPE = 1.702
+_NUDGE = 0.1  # DINO adds it to the number of patches of a side; it enters where the grid is sampled
 
 
 class QuickGELU(nn.Module):
@@ -74,3 +76,24 @@ def with_class_token(patches: Tensor, token: Tensor) -> Tensor:
     """A feature map (n, width, h, w) as tokens (n, 1 + h w, width), ``token`` (width) before them."""
     flat = patches.flatten(2).transpose(1, 2)
     return torch.cat([token.expand(len(flat), 1, -1).to(flat.dtype), flat], dim=1)
+
+
+def resized_positions(learned: Tensor, rows: int, columns: int, *, square: bool) -> Tensor:
+    """Position terms (1, 1 + rows * columns, width of a token) of a picture of ``rows`` x ``columns`` patches.
+
+    DINO and DINOv2 keep the learned grid only for square pictures with as many patches; any other is resized by a
+    factor of ``(patches + 0.1) / side``, not to a size (bicubic, without antialias).
+
+    Args:
+        learned: (1, 1 + side * side, width), the class token's first.
+        rows: patches from top to bottom.
+        columns: patches from left to right.
+        square: whether height and width of the picture are equal, in pixels.
+    """
+    side = math.isqrt(learned.shape[1] - 1)
+    if square and rows * columns == side * side:
+        return learned
+    grid = learned[:, 1:].reshape(1, side, side, -1).permute(0, 3, 1, 2)
+    factors = ((rows + _NUDGE) / side, (columns + _NUDGE) / side)
+    resized = functional.interpolate(grid.float(), scale_factor=factors, mode="bicubic")
+    return torch.cat([learned[:, :1], resized.flatten(2).transpose(1, 2).to(learned.dtype)], dim=1)

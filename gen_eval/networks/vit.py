@@ -8,15 +8,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import torch
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
-from torch.nn import functional
 
-from gen_eval.networks.attention import Block, class_token, with_class_token
+from gen_eval.networks.attention import Block, class_token, resized_positions, with_class_token
 
 _PICTURE = 224  # the size that positions were learned for
-_NUDGE = 0.1  # DINO adds it to the number of patches of a side; it enters where the grid is sampled
 
 
 class ViT(VisionTransformer):
@@ -72,22 +69,10 @@ class ViT(VisionTransformer):
         return class_token([_block(part) for part in self.blocks], tokens)
 
     def positions(self, height: int, width: int) -> Tensor:
-        """Position terms (1, 1 + patches, width of a token) of a picture of ``height`` x ``width`` pixels.
-
-        DINO keeps the learned grid only for square pictures with as many patches; any other is resized by a factor
-        of ``(patches + 0.1) / side``, not to a size.
-        """
-        side_h, side_w = self.patch_embed.grid_size
+        """Position terms (1, 1 + patches, width of a token) of a picture of ``height`` x ``width`` pixels."""
         patch_h, patch_w = self.patch_embed.patch_size
-        rows, columns = height // patch_h, width // patch_w
-        learned = self.pos_embed
-        assert learned is not None
-        if rows * columns == side_h * side_w and height == width:
-            return learned
-        grid = learned[:, 1:].reshape(1, side_h, side_w, -1).permute(0, 3, 1, 2)
-        factors = ((rows + _NUDGE) / side_h, (columns + _NUDGE) / side_w)
-        resized = functional.interpolate(grid.float(), scale_factor=factors, mode="bicubic")
-        return torch.cat([learned[:, :1], resized.flatten(2).transpose(1, 2).to(learned.dtype)], dim=1)
+        assert self.pos_embed is not None
+        return resized_positions(self.pos_embed, height // patch_h, width // patch_w, square=height == width)
 
 
 def _block(part: Any) -> Block:

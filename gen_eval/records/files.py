@@ -18,19 +18,19 @@ from typing import BinaryIO
 
 def write_atomic(path: Path, content: bytes) -> None:
     """Put ``content`` at ``path`` through a temporary file beside it."""
-    with _whole(path) as file:
+    with written_whole(path) as file:
         file.write(content)
 
 
 def copy_atomic(source: Path, path: Path) -> None:
     """Copy the bytes of ``source`` to ``path`` in the same way, without holding them in memory."""
-    with source.open("rb") as content, _whole(path) as file:
+    with source.open("rb") as content, written_whole(path) as file:
         shutil.copyfileobj(content, file, 1 << 20)
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the name ``path`` when everything is written, and leaves nothing otherwise."""
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the name ``path`` at the end of the block; after an error nothing is left."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.", suffix=".part")
     try:
