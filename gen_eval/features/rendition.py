@@ -68,17 +68,19 @@ class Shown:
         clip: its frames.
         size: height and width of the file's frames, before any resizing.
         stream: the file itself.
+        before: what was unusual about the file that it was encoded from.
     """
 
     clip: ClipFrames
     size: Size
     stream: ClipStream
+    before: tuple[Flag, ...] = ()
 
     @property
     def flags(self) -> tuple[Flag, ...]:
         """What was unusual about the file, as far as it was read."""
         shown = (self.clip.info.height, self.clip.info.width)
-        return (*self.stream.flags, *((Flag.RESIZED,) if shown != self.size else ()))
+        return (*self.before, *self.stream.flags, *((Flag.RESIZED,) if shown != self.size else ()))
 
 
 @dataclass
@@ -105,14 +107,16 @@ class Renditions:
         Raises:
             ItemError: the file cannot be read, the reference's size is needed and not known, or the shapes differ.
         """
+        before: tuple[Flag, ...] = ()
         if rendition.crf is not None:
-            path, rendition = self.encoded(path, rendition), Rendition()
+            encoded, before = self.encoded(path, rendition), self._flags[path, rendition]
+            path, rendition = encoded, Rendition()
         limit, chunk = self.plan.preset.limit, self.plan.chunk
         with open_clip(path, limit=limit, chunk=chunk) as stream:
             size = (stream.info.height, stream.info.width)
             target = self._target(size, rendition)
             info = StreamInfo(*target, fps=stream.info.fps, prompt=self.group.sample.prompt)
-            yield Shown(ClipFrames(info, _resized(stream, chunk, target, rendition.resize)), size, stream)
+            yield Shown(ClipFrames(info, _resized(stream, chunk, target, rendition.resize)), size, stream, before)
 
     def effective(self, path: Path, rendition: Rendition) -> Rendition:
         """``rendition``, or the clip as it is where that makes no difference for ``path``.
