@@ -56,10 +56,11 @@ def import_results(
 
 
 def _print(results: RunResults, out: Path) -> None:
-    from api.cli.tables import print_problems, print_summary
+    from api.cli.tables import print_problems, print_published, print_summary
 
     to = console()
     print_summary(to, results)
+    print_published(to, [results])
     print_problems(to, results)
     if left_out := results.manifest["imported"]["left_out"]:
         to.print(f"dimensions that are no metrics here, left out: {', '.join(left_out)}", soft_wrap=True, markup=False)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders.")]
 Report = Annotated[Path, typer.Option(help="File to write; its ending chooses .html, .csv, .tex, .json or .parquet.")]
+TableOnly = Annotated[
+    bool, typer.Option("--table", help="Only the table as the benchmark prints it (.csv, .json or .tex).")
+]
 Baseline = Annotated[
     list[Path], typer.Argument(metavar="RUN", help="The baseline first, then the runs to compare with it.")
 ]
@@ -29,12 +32,15 @@ Whole = Annotated[Path, typer.Option(help="Folder of the merged run; continued w
 
 
 @door
-def report(runs: Runs, out: Report, store: options.Store = None) -> int:
-    """Write a report of one run, or of several side by side."""
+def report(runs: Runs, out: Report, table: TableOnly = False, store: options.Store = None) -> int:
+    """Write a report of one run, or of several side by side, and print their numbers as the benchmark does."""
+    from api.cli.tables import print_published
     from api.services.reporting import write_report
     from api.services.results import RunResults
 
-    write_report([RunResults.read(path, store=store) for path in runs], out)
+    results = [RunResults.read(path, store=store) for path in runs]
+    write_report(results, out, table=table)
+    print_published(console(), results)
     note(f"report: {out}")
     return EXIT_DONE
 

@@ -188,10 +188,11 @@ def _write_report(out: Path, results: Any) -> None:
 
 
 def _print(results: Any, out: Path) -> None:
-    from api.cli.tables import print_problems, print_summary
+    from api.cli.tables import print_problems, print_published, print_summary
 
     to = console()
     print_summary(to, results)
+    print_published(to, [results])
     print_problems(to, results)
     if (out / "report.html").is_file():
         to.print(f"report: {out / 'report.html'}", markup=False, soft_wrap=True)

@@ -52,6 +52,30 @@ def print_summary(to: Console, results: RunResults) -> None:
         to.print(f"licence: {used.title} ({used.terms})", markup=False, soft_wrap=True)
 
 
+def print_published(to: Console, results: Sequence[RunResults]) -> None:
+    """Models and conditions by the columns that their benchmark prints, under the protocols that were asked for."""
+    from api.services.reporting.published import blocks_of
+
+    protocols = list(dict.fromkeys(str(run.manifest["protocol"]) for run in results))
+    for block in blocks_of(results, protocols):
+        table = Table(title=escape(block.caption), title_justify="left")
+        domains = len(block.groups) > 1
+        for column in ("model", *(["given"] if block.conditions else []), *(["domain"] if domains else [])):
+            table.add_column(column)
+        for head in block.heads:
+            table.add_column(head, justify="right")
+        for domain, lines in block.groups:
+            for line, cells in lines:
+                names = [line.model, *([line.condition or NO_VALUE] if block.conditions else [])]
+                texts = [
+                    NO_VALUE if cell is None else "\n".join(filter(None, (cell.value, cell.interval, cell.coverage)))
+                    for cell in cells
+                ]
+                table.add_row(*map(Text, [*names, *([domain or "all"] if domains else []), *texts]))
+            table.add_section()
+        to.print(table)
+
+
 def _print_totals(to: Console, results: RunResults) -> None:
     """One line a total and protocol: the mean of its parts, or what is missing of it."""
     if not results.totals:

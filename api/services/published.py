@@ -14,7 +14,7 @@ from typing import Any
 from api.services.aggregation import MetricAggregate, Totals
 from api.services.results import RunResults
 from api.services.systems import System, protocols_of, systems_of
-from gen_eval.protocols import PublishedColumn, PublishedTable, published_tables
+from gen_eval.protocols import PublishedColumn, PublishedTable, published_tables, total_rules
 from gen_eval.stats import Aggregate, Total
 
 NO_VALUE = "–"
@@ -198,8 +198,11 @@ def _scores(system: System, domain: str | None, protocol: str) -> Scores:
 
 
 def _heads(published: PublishedTable, scopes: Sequence[Scores]) -> Iterator[Head]:
-    """All published columns, and what stands beside where any system has it."""
+    """The published metrics; of totals, and of numbers that stand beside, those that any system has."""
+    totals = total_rules()
     for column in published.columns:
+        if column.score in totals and not any(column.score in scores for scores in scopes):
+            continue
         yield Head(column.score, column, column.title)
         if column.beside is None:
             continue

@@ -148,6 +148,8 @@ class RunResults:
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``gen-eval score --json`` prints (docs/files.md, "scores of videos")."""
+        from api.services.published import tables_of
+
         return {
             "run": self.run,
             "model": self.model,
@@ -156,6 +158,7 @@ class RunResults:
             "groups": {domain: _table_json(table) for domain, table in self.groups.items()},
             "totals": _table_json(self.totals),
             "group_totals": {domain: _table_json(totals) for domain, totals in self.group_totals.items()},
+            "tables": [table.to_json() for table in tables_of([self])],
             **({"imported": self.manifest["imported"]} if self.imported else {}),
             "networks": networks_json(self.manifest),
             "unknown_videos": self.manifest["unknown_videos"],

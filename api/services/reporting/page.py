@@ -20,6 +20,7 @@ from api.services.network_facts import UsedNetwork, networks_of, not_for_commerc
 from api.services.reporting.charts import HEIGHT, Histogram, IntervalChart
 from api.services.reporting.limits import Limits
 from api.services.reporting.problems import Problem, problems_of
+from api.services.reporting.published import Block, blocks_of
 from api.services.reporting.summary import (
     DomainTable,
     SummaryTable,
@@ -71,11 +72,13 @@ class RunView:
     anchor: str
     alike: bool
     model: str
+    condition: str | None
     run: str
     track: str
     protocol: str
     samples: int
     statuses: tuple[tuple[str, int], ...]
+    published: tuple[Block, ...]
     totals: tuple[TotalTable, ...]
     summary: SummaryTable
     charts: tuple[IntervalChart, ...]
@@ -120,8 +123,8 @@ def to_html(results: Sequence[RunResults], limits: Limits) -> bytes:
     return _environment().get_template("page.html.j2").render(context).encode()
 
 
-def _name(run: RunResults) -> tuple[str, str]:
-    return run.model, str(run.manifest["track"])
+def _name(run: RunResults) -> tuple[str, str, str]:
+    return run.model, str(run.manifest["track"]), run.condition or ""
 
 
 def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> RunView:
@@ -133,11 +136,13 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
         anchor=anchor,
         alike=alike,
         model=run.model,
+        condition=run.condition,
         run=run.run,
         track=str(manifest["track"]),
         protocol=str(manifest["protocol"]),
         samples=len(manifest["samples"]),
         statuses=tuple(sorted(counts.items())),
+        published=blocks_of([run]),
         totals=run_totals(run),
         summary=summary_table(run),
         charts=protocol_charts(run),
@@ -225,6 +230,7 @@ class Board:
     """Systems side by side under one protocol."""
 
     protocol: str
+    published: tuple[Block, ...]
     totals: tuple[TotalTable, ...]
     table: SummaryTable
     charts: tuple[IntervalChart, ...]
@@ -235,6 +241,7 @@ def _boards(results: Sequence[RunResults]) -> tuple[Board, ...]:
     return tuple(
         Board(
             protocol,
+            blocks_of(results, [protocol]),
             system_totals(systems, protocol),
             leaderboard(systems, protocol),
             system_charts(systems, protocol),

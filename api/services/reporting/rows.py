@@ -55,6 +55,7 @@ _DETAILS: dict[str, tuple[str, Callable[[Score], Any]]] = {
 _FIRST: dict[str, str] = {
     "run": _TEXT,
     "model": _TEXT,
+    "condition": _TEXT,
     "sample": _TEXT,
     "domain": _TEXT,
     "member": _TEXT,
@@ -94,6 +95,7 @@ class RowTable:
         return [
             run.run,
             row.model,
+            run.condition,
             row.sample,
             run.domains.get(row.sample),
             row.member,

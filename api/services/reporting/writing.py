@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from api.services.reporting.limits import Limits
 from api.services.results import RunResults
@@ -32,7 +33,27 @@ def _parquet(results: Sequence[RunResults], _limits: Limits) -> bytes:
 
 def _json(results: Sequence[RunResults], _limits: Limits) -> bytes:
     documents = [run.to_json() for run in results]
-    document = documents[0] if len(documents) == 1 else {"runs": documents}
+    document = documents[0] if len(documents) == 1 else {"runs": documents, "tables": _tables(results)}
+    return _encoded(document)
+
+
+def _tables(results: Sequence[RunResults]) -> list[dict[str, Any]]:
+    from api.services.published import tables_of
+
+    return [table.to_json() for table in tables_of(results)]
+
+
+def _table_json(results: Sequence[RunResults], _limits: Limits) -> bytes:
+    return _encoded({"tables": _tables(results)})
+
+
+def _table_csv(results: Sequence[RunResults], _limits: Limits) -> bytes:
+    from api.services.reporting.published import to_csv
+
+    return to_csv(results)
+
+
+def _encoded(document: Any) -> bytes:
     return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
 
 
@@ -52,36 +73,46 @@ _FORMS: dict[str, Callable[[Sequence[RunResults], Limits], bytes]] = {
 
 SUFFIXES = tuple(_FORMS)
 
+_TABLE_FORMS: dict[str, Callable[[Sequence[RunResults], Limits], bytes]] = {
+    ".csv": _table_csv,
+    ".json": _table_json,
+    ".tex": _latex,
+}
+"""Of the published tables alone."""
 
-def write_report(results: Sequence[RunResults], path: Path, limits: Limits | None = None) -> None:
+
+def write_report(
+    results: Sequence[RunResults], path: Path, limits: Limits | None = None, *, table: bool = False
+) -> None:
     """Write a report of ``results`` to ``path``, whole or not at all.
 
     Args:
         results: one or more runs; several stand side by side, in this order.
         path: its ending chooses the form, one of :data:`SUFFIXES`.
         limits: how much a page shows.
+        table: only the tables as the benchmarks print them; ``.csv``, ``.json`` and ``.tex``.
 
     Raises:
         InputError: another ending, no run, or the file cannot be written.
     """
-    content = render(results, path.suffix, limits)
+    content = render(results, path.suffix, limits, table=table)
     try:
         write_atomic(path, content)
     except OSError as error:
         raise InputError(f"the report {path} cannot be written: {error}; give another --out") from error
 
 
-def render(results: Sequence[RunResults], suffix: str, limits: Limits | None = None) -> bytes:
+def render(results: Sequence[RunResults], suffix: str, limits: Limits | None = None, *, table: bool = False) -> bytes:
     """The bytes of a report; see :func:`write_report`.
 
     Raises:
         InputError: an ending that is no form of report, or no run.
     """
-    form = _FORMS.get(suffix.lower())
+    forms = _TABLE_FORMS if table else _FORMS
+    form = forms.get(suffix.lower())
     if form is None:
-        raise InputError(
-            f"a report cannot be written as {suffix or 'a name without ending'!r}; use {', '.join(SUFFIXES)}"
-        )
+        what = "the table alone" if table else "a report"
+        raise InputError(f"{what} cannot be written as {suffix or 'a name without ending'!r}; use {', '.join(forms)}")
     if not results:
         raise InputError("there is no run to report on; name at least one run folder")
     return form(results, limits or Limits())
