@@ -131,7 +131,7 @@ def fetch(
         InputError: an unknown name, or a licence that restricts commercial use was not accepted.
     """
     entries = [checkpoint(name) for name in chosen(names, scope or (None if names else "quality"))]
-    absent = [entry for entry in entries if locate(entry.name) is None and _can_be_fetched(entry)]
+    absent = [entry for entry in entries if not _is_whole(entry) and _can_be_fetched(entry)]
     for entry in absent:
         say(f"{entry.name}: {entry.title}. {entry.terms}.{f' {entry.note}' if entry.note else ''}")
     if (restricted := [entry for entry in absent if entry.restricted]) and not accept_licence:
@@ -144,6 +144,11 @@ def fetch(
     return [_fetched(entry, progress, say) for entry in entries]
 
 
+def _is_whole(entry: Checkpoint) -> bool:
+    found = locate(entry.name)
+    return found is not None and not found.missing_companions
+
+
 def _can_be_fetched(entry: Checkpoint) -> bool:
     return any(source.url or source.hub for source in entry.sources)
 
@@ -151,10 +156,11 @@ def _can_be_fetched(entry: Checkpoint) -> bool:
 def _fetched(entry: Checkpoint, progress: Progress, say: Say) -> dict[str, Any]:
     try:
         here = locate(entry.name)
-        if here is None:
+        if here is None or here.missing_companions:
             digest, status = _from_sources(entry, progress, say), "fetched"
         else:
-            here.check()
+            for file in (here, *here.companions):
+                file.check()
             digest, status = here.published_sha256, "present"
     except ItemError as error:
         return {"id": entry.name, "status": "failed", "sha256": None, "message": error.message}
@@ -263,17 +269,32 @@ def _verified(name: str, repin: bool) -> dict[str, Any]:
     line: dict[str, Any] = {"id": name, "file": found.key if found else None, "status": "absent", "problems": []}
     if found is None:
         return {**line, "sha256": None, "expected": None, "digest": None, "names": None}
-    read_digest(found.path)  # now, and not from memory
-    if repin and found.source.accepts(found.published_sha256) is None:
-        pin(found.key, found.published_sha256)
-    expected, problem = found.expected(), found.problem()
+    problems = [problem for file in (found, *found.companions) if (problem := _read_again(file, repin)) is not None]
+    expected = found.expected()
     line |= {"sha256": found.published_sha256, "expected": expected, "digest": _digest_state(found)}
-    if problem is not None:
-        return {**line, "status": "bad", "names": "not compared", "problems": [problem]}
-    if expected is None and pin(found.key, found.published_sha256):
+    if problems:
+        return {**line, "status": "bad", "names": "not compared", "problems": problems}
+    new = [file for file in (found, *found.companions) if _pinned_now(file)]
+    if new:
         line["digest"] = "pinned now"
+    if _is_folder(found.checkpoint) and (lacking := found.missing_companions):
+        said = f"{name} lacks {', '.join(lacking)} beside {found.source.file}; `gen-eval weights fetch {name}`"
+        return {**line, "status": "bad", "names": "not compared", "problems": [said]}
     names, problems = _names_of(found)
     return {**line, "status": "bad" if problems else "ok", "names": names, "problems": problems}
+
+
+def _read_again(file: Located, repin: bool) -> str | None:
+    """What is wrong with the digest of a file, read now and not from memory."""
+    read_digest(file.path)
+    if repin and file.source.accepts(file.published_sha256) is None:
+        pin(file.key, file.published_sha256)
+    return file.problem()
+
+
+def _pinned_now(file: Located) -> bool:
+    """Whether the digest was not known before and is pinned now."""
+    return file.expected() is None and pin(file.key, file.published_sha256)
 
 
 def _names_of(found: Located) -> tuple[str, list[str]]:
@@ -302,6 +323,12 @@ def _needs_torch(found: Located) -> bool:
     return not plain or found.source.names is not None or (entry.manifest is None and entry.network is not None)
 
 
+def _is_folder(entry: Checkpoint) -> bool:
+    from gen_eval.networks.registry import FOLDERS
+
+    return (entry.network or {}).get("kind") in FOLDERS
+
+
 def _in_header(found: Located) -> tuple[Shapes | None, Shapes]:
     require("safetensors")
     return manifest(found.checkpoint.name), safetensors_shapes(found.path, found.source.keep)
@@ -314,6 +341,11 @@ def _asked(found: Located) -> tuple[Shapes | None, Shapes]:
     """
     require("torch")
     entry = found.checkpoint
+    if _is_folder(entry):
+        from gen_eval.networks.folders import open_network
+
+        shapes = _shapes(open_network(entry.name).state_dict())  # it refuses what differs
+        return shapes, shapes
     listed: Shapes | None = manifest(entry.name)
     tensors: Any = load_state(entry.name)
     if entry.network is not None and (listed is None or found.source.names):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gen_eval import weights
 from gen_eval.execution import threads
+from gen_eval.networks import folders
 from gen_eval.networks.memory import memory_errors
 from gen_eval.networks.placement import Placement, current
-from gen_eval.networks.registry import BUILDERS
+from gen_eval.networks.registry import BUILDERS, FOLDERS
 from gen_eval.records import InputError, ItemError, MissingPart, Reason, canonical_json
 from gen_eval.registry import require
 
@@ -24,6 +26,9 @@ TASKS: Mapping[str, str] = {
     "embed_text": "read texts",
     "interpolate": "guess the frame between two frames",
     "flow": "follow pixels from frame to frame",
+    "rate": "rate clips",
+    "depth": "tell how near things are",
+    "distances": "tell how different pictures look",
 }
 """What a network may be asked for -> in words."""
 
@@ -31,13 +36,14 @@ _LOADED: dict[Hashable, nn.Module | ItemError] = {}
 
 
 def ensure(name: str) -> None:
-    """Check that the checkpoint ``name`` is there, without reading it.
+    """Check that the checkpoint ``name`` and those that it needs are there, without reading them.
 
     Raises:
-        ItemError: ``missing_weights``: the file, or the package that runs it, is absent.
+        ItemError: ``missing_weights``: a file, or the package that runs it, is absent.
     """
-    if weights.locate(name) is None:
-        raise weights.absent(name)
+    for one in weights.with_needs(name):
+        if weights.locate(one) is None:
+            raise weights.absent(one)
     _require_torch(name)
 
 
@@ -104,11 +110,11 @@ def forget() -> None:
 
 
 def _key(name: str, placement: Placement) -> Hashable:
-    located = weights.locate(name)
-    assert located is not None
-    stamp = located.path.stat()
+    found = [located for one in weights.with_needs(name) if (located := weights.locate(one)) is not None]
+    files = [str(file.path) for located in found for file in (located, *located.companions)]
+    stamps = [Path(file).stat() for file in files]
     network = canonical_json(dict(weights.checkpoint(name).network or {}))
-    return (name, placement, str(located.path), stamp.st_size, stamp.st_mtime_ns, network)
+    return (name, placement, *files, *((stamp.st_size, stamp.st_mtime_ns) for stamp in stamps), network)
 
 
 def _require_torch(name: str) -> None:
@@ -125,7 +131,17 @@ def _load(name: str, placement: Placement) -> nn.Module:
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     if threads() is not None:
         torch.set_num_threads(threads() or 1)
-    state = {key: _as_float32(tensor) for key, tensor in weights.load_state(name).items()}
+    is_folder = (weights.checkpoint(name).network or {}).get("kind") in FOLDERS
+    module = folders.open_network(name) if is_folder else _filled(name)
+    module.requires_grad_(False).eval()
+    dtype = getattr(torch, placement.dtype) if getattr(module, "casts_weights", True) else torch.float32
+    module.to(device=placement.device, dtype=dtype)
+    return _compiled(module) if placement.compile else module
+
+
+def _filled(name: str) -> nn.Module:
+    """The network that the catalogue describes, with the numbers of the checkpoint's file."""
+    state = {key: _as_float32(tensor) for key, tensor in weights.load_together(name).items()}
     module = build(weights.checkpoint(name).network or {}, name=name)
     translate = getattr(module, "translate", None)
     if translate is not None:
@@ -134,10 +150,7 @@ def _load(name: str, placement: Placement) -> nn.Module:
     module.load_state_dict(state, strict=True, assign=True)
     if any(buffer.is_meta for buffer in module.buffers()):
         raise TypeError(f"the network {name} has buffers that no checkpoint holds; its builder must compute them")
-    module.requires_grad_(False).eval()
-    dtype = getattr(torch, placement.dtype) if getattr(module, "casts_weights", True) else torch.float32
-    module.to(device=placement.device, dtype=dtype)
-    return _compiled(module) if placement.compile else module
+    return module
 
 
 def build(network: Mapping[str, Any], *, name: str = "") -> nn.Module:
@@ -153,7 +166,8 @@ def build(network: Mapping[str, Any], *, name: str = "") -> nn.Module:
     kind = arguments.pop("kind", None)
     if kind not in BUILDERS:
         raise InputError(
-            f"the checkpoint {name!r} has no network here (kind {kind!r}); there are {', '.join(BUILDERS)}"
+            f"the checkpoint {name!r} has no network here (kind {kind!r}); there are {', '.join(BUILDERS)}, and as "
+            f"folders {', '.join(FOLDERS)}"
         )
     module_name, _, function = BUILDERS[kind].partition(":")
     try:

@@ -6,20 +6,23 @@ does. Importing this package imports no torch.
 """
 
 from gen_eval.weights.catalogue import Checkpoint, Source, checkpoint, checkpoint_names, manifest, terms_of
-from gen_eval.weights.located import Located, digest, locate
-from gen_eval.weights.state import absent, check_names, load_state
+from gen_eval.weights.located import Located, digest, locate, with_needs
+from gen_eval.weights.state import absent, check_folder, check_names, load_state, load_together
 
 __all__ = [
     "Checkpoint",
     "Located",
     "Source",
     "absent",
+    "check_folder",
     "check_names",
     "checkpoint",
     "checkpoint_names",
     "digest",
     "load_state",
+    "load_together",
     "locate",
     "manifest",
     "terms_of",
+    "with_needs",
 ]

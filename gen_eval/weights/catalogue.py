@@ -67,7 +67,7 @@ class Source(_Entry):
         size: bytes, approximately.
         sha256: published digest, or ``sha256_prefix`` its published beginning.
         needs: checkpoints that are read together with this file.
-        companions: further files of the same repository that are fetched beside it.
+        companions: further files of the same repository that are fetched beside it and read with it.
     """
 
     file: FileName
@@ -92,8 +92,8 @@ class Source(_Entry):
             raise ValueError("give one of url, hub, package")
         if self.hub and not self.revision:
             raise ValueError("hub needs a revision")
-        if self.companions and not self.hub:
-            raise ValueError("companions are files of a hub repository; give hub")
+        if self.companions and (self.url or self.package):
+            raise ValueError("companions are files of a hub repository, or put there by hand; give hub, or no origin")
         if self.container == "nested" and not self.key:
             raise ValueError("container nested needs the key that holds the tensors")
         if self.container == "zip" and not self.member:

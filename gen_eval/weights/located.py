@@ -41,6 +41,32 @@ class Located:
         return f"{self.checkpoint.name}/{self.source.file}"
 
     @property
+    def home(self) -> Path:
+        """The checkpoint's folder, in which its files lie under the names of the catalogue."""
+        return self.path.parents[self.source.file.count("/")]
+
+    @property
+    def companions(self) -> tuple[Located, ...]:
+        """The further files of the source that are there, to be checked as this one."""
+        return tuple(self._companion(file) for file in self.source.companions if is_file(self.home / file))
+
+    @property
+    def missing_companions(self) -> list[str]:
+        """Names of the further files of the source that are not there."""
+        return [file for file in self.source.companions if not is_file(self.home / file)]
+
+    def _companion(self, file: str) -> Located:
+        own: dict[str, Any] = {
+            "file": file,
+            "size": None,
+            "sha256": None,
+            "sha256_prefix": None,
+            "companions": [],
+            "needs": [],
+        }
+        return Located(self.checkpoint, self.source.model_copy(update=own), self.home / file)
+
+    @property
     def sha256(self) -> str:
         """Digest of the file as it lies here (from memory when size and time are unchanged)."""
         return file_digest(self.path)
@@ -49,6 +75,12 @@ class Located:
     def published_sha256(self) -> str:
         """Digest of the published file: that of a conversion's origin, else of the file itself."""
         return self.sha256 if self.record is None else str(self.record["source"]["sha256"])
+
+    @property
+    def needs(self) -> list[str]:
+        """Checkpoints that are read together with this file; a converted archive has them in it."""
+        whole = self.record is not None and self.source.container == "dreamsim_archive"
+        return [] if whole else self.source.needs
 
     def expected(self) -> str | None:
         """The digest that the published file must have: published, else pinned; ``None`` when neither is known."""
@@ -124,6 +156,17 @@ def locate(name: str) -> Located | None:
     return None
 
 
+def with_needs(name: str) -> tuple[str, ...]:
+    """``name`` and the checkpoints that are read together with it (of the file that is here, else of the first source).
+
+    Raises:
+        InputError: one of them is not in the catalogue.
+    """
+    found, sources = locate(name), checkpoint(name).sources
+    needs = found.needs if found is not None else [other for source in sources[:1] for other in source.needs]
+    return tuple(dict.fromkeys([name, *(one for other in needs for one in with_needs(other))]))
+
+
 def _candidates(name: str, source: Source) -> list[Path]:
     paths = [root / name / source.file for root in roots()]
     if source.package is not None and (found := find_spec(source.package)) is not None:
@@ -154,9 +197,9 @@ def digest(name: str) -> str | None:
     found = locate(name)
     if found is None:
         return None
-    if not found.source.needs or found.record is not None:
+    if not found.needs:
         return found.published_sha256
-    parts = [found.published_sha256, *(digest(other) for other in found.source.needs)]
+    parts = [found.published_sha256, *(digest(other) for other in found.needs)]
     if None in parts:
         return None
     return hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gen_eval.records import InputError, ItemError, MissingPart, Reason
@@ -38,18 +39,64 @@ def load_state(name: str) -> dict[str, Tensor]:
         require("torch")
     except MissingPart as error:
         raise ItemError(Reason.MISSING_WEIGHTS, f"{entry.title} needs torch: {error}", {"checkpoint": name}) from None
-    try:
+    with _explained(found):
         found.check()
-        tensors = _read(found)
-    except ContainerError as error:
-        raise ItemError(Reason.BAD_WEIGHTS, _unreadable(found, error), {"checkpoint": name}) from None
-    except InputError:  # a row names no path of the machine
+        try:
+            tensors = _read(found)
+        except ContainerError as error:
+            raise ItemError(Reason.BAD_WEIGHTS, _unreadable(found, error), {"checkpoint": name}) from None
+    return {key: tensor.float() if _is_half(tensor) else tensor for key, tensor in tensors.items()}
+
+
+def check_folder(found: Located) -> None:
+    """Compare the digests of a checkpoint's file and of its companions; first uses are pinned.
+
+    Raises:
+        ItemError: ``missing_weights`` when a companion is absent; ``bad_weights`` when a digest differs or a file
+            cannot be read.
+    """
+    name = found.checkpoint.name
+    if lacking := found.missing_companions:
+        command = f"`gen-eval weights fetch {name}` brings what is absent"
+        said = f"{name} lacks {', '.join(lacking)} beside {found.source.file}; {command}"
+        raise ItemError(Reason.MISSING_WEIGHTS, said, {"checkpoint": name, "files": lacking})
+    for file in (found, *found.companions):
+        with _explained(file):
+            file.check()
+
+
+@contextmanager
+def _explained(found: Located) -> Iterator[None]:
+    """Tell problems around a file without a path of the machine, as a row may."""
+    name = {"checkpoint": found.checkpoint.name}
+    try:
+        yield
+    except InputError:
         said = "the file of pinned digests is damaged; `gen-eval weights verify` says where it lies"
-        raise ItemError(Reason.BAD_WEIGHTS, said, {"checkpoint": name}) from None
+        raise ItemError(Reason.BAD_WEIGHTS, said, name) from None
     except OSError as error:
         said = f"{found.key} cannot be read ({error.strerror or type(error).__name__}); check its rights"
-        raise ItemError(Reason.BAD_WEIGHTS, said, {"checkpoint": name}) from None
-    return {key: tensor.float() if _is_half(tensor) else tensor for key, tensor in tensors.items()}
+        raise ItemError(Reason.BAD_WEIGHTS, said, name) from None
+
+
+def load_together(name: str) -> dict[str, Tensor]:
+    """The tensors of checkpoint ``name`` and, beside them, of the checkpoints that its catalogue entry needs.
+
+    Raises:
+        InputError: there is no such checkpoint.
+        ItemError: see :func:`load_state`; ``bad_weights`` also when two files have a tensor of one name.
+    """
+    tensors = load_state(name)
+    found = locate(name)
+    if found is None or found.source.container == "dreamsim_archive":  # the others are merged into its own
+        return tensors
+    for other in found.needs:
+        for key, tensor in load_together(other).items():
+            if key in tensors:
+                said = f"the checkpoints {name} and {other} both have a tensor {key}; correct their catalogue entries"
+                raise ItemError(Reason.BAD_WEIGHTS, said, {"checkpoint": name})
+            tensors[key] = tensor
+    return tensors
 
 
 def absent(name: str) -> ItemError:
