@@ -9,17 +9,18 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from control_metrics.signals import open_depth
-from gen_eval.features import FRAMES, Chunk, Coverage, Measure, Meter, Metric, StreamInfo
+from gen_eval.features import FRAMES, Chunk, ClipSignal, Coverage, Measure, Meter, Metric, StreamInfo
 from gen_eval.features.alignment import resize_frames
 from gen_eval.features.arrays import finish
+from gen_eval.networks.depth import depth_signal
 from gen_eval.protocols import load_protocol
-from gen_eval.records import Flag, InputError, MetricResult, Reason
+from gen_eval.records import Flag, InputError, ItemError, MetricResult, Reason
 
 Maps = NDArray[np.floating[Any]]
 
@@ -74,6 +75,27 @@ def _sum_of_squares(own: Maps, other: Maps, scale: np.float64, cap: float | None
     return total
 
 
+def log_rmse(prediction: Maps, reference: Maps, valid: NDArray[np.bool_]) -> float | None:
+    """Scale-invariant error of one frame in log space.
+
+    Args:
+        prediction: (H, W) depth.
+        reference: (H, W) depth.
+        valid: (H, W) pixels that count; positive and finite in both.
+
+    Returns:
+        sqrt(mean(d^2) - mean(d)^2) with d = log(prediction) - log(reference); ``None`` without a valid pixel.
+
+    Source:
+        Eigen et al. 2014, Depth map prediction from a single image using a multi-scale deep network.
+    """
+    if not valid.any():
+        return None
+    difference = (np.log(prediction[valid]) - np.log(reference[valid])).astype(np.float64)
+    difference -= difference.mean()
+    return math.sqrt(float(difference @ difference) / difference.size)
+
+
 @dataclass(frozen=True)
 class FrameError:
     """Errors of one frame; ``None`` when the frame has no valid pixel.
@@ -81,10 +103,12 @@ class FrameError:
     Attributes:
         finite: over pixels that are positive and finite in both maps.
         positive: over pixels that are positive in both maps, infinity included; it may not be finite.
+        log: in log space, over pixels that are positive and finite in both maps.
     """
 
     finite: float | None
     positive: float | None
+    log: float | None = None
 
 
 class DepthMeter:
@@ -119,10 +143,10 @@ class DepthMeter:
         finite = positive
         if not (math.isfinite(own.max()) and math.isfinite(other.max())):
             finite = positive & (own < np.inf) & (other < np.inf)
-        error = si_rmse(own, other, finite, self._cap)
+        error, log = si_rmse(own, other, finite, self._cap), log_rmse(own, other, finite)
         if finite is positive or np.array_equal(finite, positive):
-            return FrameError(error, error)
-        return FrameError(error, si_rmse(own, other, positive, self._cap))
+            return FrameError(error, error, log)
+        return FrameError(error, si_rmse(own, other, positive, self._cap), log)
 
     def counts(self) -> list[FrameError]:
         """Errors of all frames so far."""
@@ -137,6 +161,7 @@ class DepthSiRmse(Metric):
     inputs = "pair"
     signal = "depth"
     unit = "reference depth"
+    further_units: ClassVar[Mapping[str, str]] = {"log": "log depth"}
     bounds = (0.0, None)
     higher_is_better = False
     source = "PAI-Bench-C, depth si-RMSE (public code)"
@@ -146,6 +171,10 @@ class DepthSiRmse(Metric):
     ) -> Meter:
         """A meter for maps (n, H, W); the prediction's chunks come at its own size."""
         return DepthMeter(measure)
+
+    def clip_signal(self, measure: Measure) -> ClipSignal:
+        """The maps that the network of the protocol makes of a clip that comes without."""
+        return depth_signal(measure)
 
     def measure_files(
         self, member: Path, reference: Path, measure: Measure, *, limit: int | None
@@ -179,17 +208,79 @@ class DepthSiRmse(Metric):
         curve = np.array([math.nan if error is None else error for error in errors], dtype=np.float64)
         dead = sum(error is None for error in errors)
         known: dict[str, Any] = {"detail": {"dead_frames": dead}, "curves": {self.name: curve}}
-        used = [0.0 if error is None else error for error in errors if error is not None or dead_rule == "zero"]
-        if not used:
+        value = _mean(errors, dead_rule)
+        if value is None:
             message = "no frame has a pixel with positive depth in both maps"
             return MetricResult.without_value(self.name, Reason.NO_VALID_DEPTH, message, **known)
         result = MetricResult.of(
-            self.name, math.fsum(used) / len(used) if np.isfinite(used).all() else math.nan, **known
+            self.name, value, values={"log": _mean([frame.log for frame in counts], dead_rule)}, **known
         )
         return result.with_flags(Flag.DEAD_FRAMES) if dead and result.value is not None else result
 
 
 METRIC = DepthSiRmse()
+
+
+def _mean(errors: Sequence[float | None], dead_rule: str) -> float | None:
+    """Mean over frames, ``None`` where there is none to count; not finite when one of them is not."""
+    used = [0.0 if error is None else error for error in errors if error is not None or dead_rule == "zero"]
+    if not used:
+        return None
+    return math.fsum(used) / len(used) if np.isfinite(used).all() else math.nan
+
+
+@dataclass(frozen=True)
+class AbsoluteErrors:
+    """How two depth maps differ when neither is scaled; see :func:`absolute_errors`.
+
+    Attributes:
+        abs_rel: mean over frames of mean(abs(reference - prediction) / reference); smaller is better.
+        deltas: share of pixels whose ratio (the larger over the smaller) is below 1.25, 1.25^2 and 1.25^3.
+    """
+
+    abs_rel: float
+    deltas: tuple[float, float, float]
+
+
+def absolute_errors(prediction: Maps, reference: Maps) -> AbsoluteErrors:
+    """Relative error and threshold accuracies of depth in one common unit, in float32.
+
+    For depth whose scale means something. The maps of :func:`depth_si_rmse` are known up to scale only, where these
+    numbers say nothing: they are no part of that metric.
+
+    Args:
+        prediction: depth (T, H, W) float.
+        reference: likewise, of the same shape.
+
+    Raises:
+        TypeError: an argument is not an array.
+        ValueError: maps are not (T, H, W) float, or differ in shape.
+        ItemError: ``no_valid_depth``: a frame has no pixel that is positive and finite in both maps.
+
+    Source:
+        PAI-Bench-C public code, where nothing uses them; Eigen et al. 2014.
+
+    Example:
+        >>> absolute_errors(np.array([[[1.0, 3.0]]]), np.array([[[1.0, 2.0]]]))
+        AbsoluteErrors(abs_rel=0.25, deltas=(0.5, 1.0, 1.0))
+    """
+    own, other = _check_maps(prediction, "prediction"), _check_maps(reference, "reference")
+    if own.shape != other.shape:
+        raise ValueError(f"prediction has shape {own.shape}, reference {other.shape}; both must have the same")
+    rows = [_absolute_of(index, *pair) for index, pair in enumerate(zip(own, other, strict=True))]
+    means = np.mean(np.asarray(rows, np.float32), axis=0)
+    return AbsoluteErrors(float(means[0]), (float(means[1]), float(means[2]), float(means[3])))
+
+
+def _absolute_of(index: int, prediction: Maps, reference: Maps) -> list[np.floating[Any]]:
+    valid = (reference > 0) & (prediction > 0) & np.isfinite(reference) & np.isfinite(prediction)
+    if not valid.any():
+        said = f"frame {index} has no pixel with positive depth in both maps"
+        raise ItemError(Reason.NO_VALID_DEPTH, said, {"frame": index})
+    own, other = prediction[valid].astype(np.float32), reference[valid].astype(np.float32)
+    ratio = np.maximum(other / own, own / other)
+    close = [np.mean(ratio < limit, dtype=np.float32) for limit in (1.25, 1.25**2, 1.25**3)]
+    return [np.mean(np.abs(other - own) / other), *close]
 
 
 def _coverage(counts: Sequence[FrameError], member: int, reference: int, resized: bool) -> Coverage:
@@ -247,8 +338,9 @@ def depth_si_rmse(
             ±10. ``reference`` resizes by nearest neighbour.
 
     Returns:
-        A result with the curve ``depth_si_rmse`` (``nan`` for frames without a valid pixel), whose number is
-        ``detail["dead_frames"]`` (flag ``dead_frames``). Without a value: ``no_valid_depth``, ``not_finite``.
+        A result with ``values["log"]`` (the error in log space, see :func:`log_rmse`; never capped) and the curve
+        ``depth_si_rmse`` (``nan`` for frames without a valid pixel, whose number is ``detail["dead_frames"]``, flag
+        ``dead_frames``). Without a value: ``no_valid_depth``, ``not_finite``.
 
     Raises:
         TypeError: an argument is not an array.
@@ -261,8 +353,8 @@ def depth_si_rmse(
     Example:
         >>> import numpy as np
         >>> depth = np.array([[[1.0, 2.0, 3.0]]])
-        >>> print(depth_si_rmse(5 * depth, depth))
-        depth_si_rmse 0
+        >>> depth_si_rmse(5 * depth, depth).value
+        0.0
     """
     own, other = _check_maps(prediction, "prediction"), _check_maps(reference, "reference")
     common = min(len(own), len(other))

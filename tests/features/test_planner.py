@@ -330,7 +330,7 @@ def test_files_beside_the_clips(clip, tmp_path):
     assert found["other", "depth_si_rmse"].value == array.value
     assert found["broken", "depth_si_rmse"].reason is Reason.UNDECODABLE
     assert found["without", "depth_si_rmse"].status is Status.SKIPPED
-    assert "--signals" in found["without", "depth_si_rmse"].detail["message"]
+    assert "weights fetch vda_small" in found["without", "depth_si_rmse"].detail["message"]
     assert found["gone", "depth_si_rmse"].reason is Reason.MISSING_VIDEO
     no_truth = results(Group("m", Sample("s"), members[:1]), own)["scaled", "depth_si_rmse"]
     assert no_truth.reason is Reason.MISSING_GROUND_TRUTH
