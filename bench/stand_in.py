@@ -40,6 +40,10 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
         "kind": "viclip", "vision_width": 96, "vision_layers": 3, "vision_heads": 4, "vision_patch": 14,
         "text_width": 64, "text_layers": 2, "text_heads": 4, "output": 48, "frames": 8, "context": 32,
     },
+    "dover": {
+        "kind": "dover", "width": 16, "depths": [2, 1, 2, 1], "heads": [2, 2, 4, 4], "window": [4, 7, 7],
+        "patch": [4, 8, 8], "hidden": 16,
+    },
     "dreamsim_ensemble": {"kind": "dreamsim", "width": 96, "depth": 12, "heads": 4, "output": 48},
 }  # fmt: skip
 """Checkpoint -> the same code with other constructor values; checkpoints that are not named stay as published."""
