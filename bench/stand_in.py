@@ -7,7 +7,7 @@ folder with a catalogue of its own, so that everything goes the way that users t
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,9 +49,16 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
 """Checkpoint -> the same code with other constructor values; checkpoints that are not named stay as published."""
 
 
+    "lpips_vgg": {"kind": "lpips", "backbone": "vgg", "narrow": 16},
 def seeded_array(name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """A tensor's stand-in value, float32."""
     draw = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
+COMPUTED: Mapping[str, tuple[str, ...]] = {"lpips": ("lins.*", "scaling_layer.*")}
+"""Kind of network -> patterns of names that no file holds: the network fills them itself."""
+
+POSITIVE: Mapping[str, tuple[str, ...]] = {"lpips": ("lin?.*",)}
+"""Kind of network -> patterns of names whose numbers have no sign."""
+
     if name.endswith("running_var"):
         return np.asarray(1 + 0.1 * np.abs(draw), np.float32)
     if name.endswith("running_mean"):
@@ -63,16 +70,25 @@ def seeded_array(name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     return np.asarray(0.02 * draw, dtype=np.float32)
 
 
-def numbers(module: nn.Module, kind: str) -> dict[str, NDArray[np.float32]]:
-    """Stand-in values for every tensor of ``module``, which may lie on the meta device."""
-    found = {}
-    for name, tensor in module.state_dict().items():
-        if tensor.is_floating_point():
-            factors = [factor for pattern, factor in SCALE.get(kind, {}).items() if fnmatch(name, pattern)]
-            found[name] = np.asarray(seeded_array(name, tuple(tensor.shape)) * np.prod(factors), np.float32)
-        else:
-            found[name] = np.zeros(tuple(tensor.shape), np.int64)
-    return found
+def numbers(module: nn.Module, kind: str) -> dict[str, NDArray[Any]]:
+    """Stand-in values for every tensor of ``module``'s file; the module may lie on the meta device."""
+    return {
+        name: _number(name, tuple(tensor.shape), kind, whole=not tensor.is_floating_point())
+        for name, tensor in module.state_dict().items()
+        if not _fits(name, COMPUTED.get(kind, ()))
+    }
+
+
+def _number(name: str, shape: tuple[int, ...], kind: str, *, whole: bool) -> NDArray[Any]:
+    if whole:
+        return np.zeros(shape, np.int64)
+    factors = [factor for pattern, factor in SCALE.get(kind, {}).items() if fnmatch(name, pattern)]
+    drawn = np.asarray(seeded_array(name, shape) * np.prod(factors), np.float32)
+    return np.abs(drawn) if _fits(name, POSITIVE.get(kind, ())) else drawn
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def write(folder: Path, checkpoints: list[str], *, small: bool) -> dict[str, str]:

@@ -13,6 +13,7 @@ from gen_eval.features.alignment import check_aspect, resize_frames
 from gen_eval.features.extraction import ChunkFeatures, ChunkSizes, StreamMemory, extract
 from gen_eval.features.metric import CONSTANT, Chunk, Coverage, Measure, Metric, SelectingMeter, SetMeter, StreamInfo
 from gen_eval.features.selecting import chosen_of
+from gen_eval.features.side_by_side import SideBySide
 from gen_eval.networks.loading import ensure
 from gen_eval.networks.placement import Placement, placed
 from gen_eval.protocols import Protocol
@@ -174,22 +175,18 @@ def _count_set(metric: Metric, clips: Sequence[NDArray[np.uint8]], measure: Meas
     for name in metric.networks(measure):
         ensure(name)
     meter = metric.meter(measure, [StreamInfo(clip.shape[1], clip.shape[2]) for clip in clips])
-    sizes = ChunkSizes()
-    common = min((len(clip) for clip in clips), default=0)
-    for start in range(0, common, _CHUNK):
-        part = slice(start, min(start + _CHUNK, common))
-        meter.update(set_chunk(metric, measure, [ChunkFeatures(clip[part], sizes) for clip in clips], sizes))
-    if metric.set_features(measure):
-        cast(SetMeter, meter).end([len(clip) for clip in clips])
+    sizes, features = ChunkSizes(), metric.set_features(measure)
+    together, lengths = SideBySide(metric.set_tail(measure)), [len(clip) for clip in clips]
+    for start in range(0, max(lengths, default=0) if features else min(lengths, default=0), _CHUNK):
+        parts = [clip[start : start + _CHUNK] for clip in clips]
+        if not features:
+            common = min(map(len, parts))
+            meter.update([extract(metric.member_features(measure), part[:common]) for part in parts])
+        elif (frames := together.join(parts)) is not None:
+            meter.update(ChunkFeatures(frames, sizes).of(features))
+    if features:
+        cast(SetMeter, meter).end(lengths)
     return meter.counts()
-
-
-def set_chunk(metric: Metric, measure: Measure, members: Sequence[ChunkFeatures], sizes: ChunkSizes) -> Any:
-    """What the meter of a ``set`` metric is given: features of all members together, or the chunk of each member."""
-    if together := metric.set_features(measure):
-        return ChunkFeatures(np.stack([member.frames for member in members], axis=1), sizes).of(together)
-    features = metric.member_features(measure)
-    return [member.of(features) for member in members]
 
 
 def out_of_memory() -> ItemError:

@@ -231,6 +231,7 @@ class Metric(ABC):
         rates_reference: whether the reference clip is measured as well, for metrics of single clips; its value stands
             beside each generated clip's as ``values["reference"]``.
         marks_constant_frames: whether a clip with a frame of one colour gets the flag ``constant_frame``.
+        accelerated: whether its arithmetic, without any network, runs on an accelerator where there is one.
         unit: unit of the value, ``ratio`` when it has none.
         further_units: units of further numbers (the result's ``values``) that have another one, by name.
         curve_unit: unit of the numbers a frame in the curve named as the metric, when it is not that of the value.
@@ -250,6 +251,7 @@ class Metric(ABC):
     uses_prompt: ClassVar[bool] = False
     judges_frame_before: ClassVar[bool] = False
     rates_reference: ClassVar[bool] = False
+    accelerated: ClassVar[bool] = False
     marks_constant_frames: ClassVar[bool] = False
     unit: ClassVar[str] = "ratio"
     further_units: ClassVar[Mapping[str, str]] = {}
@@ -285,6 +287,13 @@ class Metric(ABC):
         Their ``compute`` takes (n, N, H, W, 3) uint8: n frames of N members of one size, side by side.
         """
         return ()
+
+    def set_tail(self, measure: Measure) -> int:
+        """Frames behind the end of the shortest member that ``set_features`` are computed of, 0 for none.
+
+        In them, members that have ended repeat their last frame.
+        """
+        return 0
 
     def clip_signal(self, measure: Measure) -> ClipSignal | None:
         """How the file of a clip is made when it was not given, for metrics whose ``signal`` is not ``frames``.

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
-from gen_eval.features.arrays import set_chunk
-from gen_eval.features.extraction import ChunkSizes
+from gen_eval.features.extraction import ChunkFeatures, ChunkSizes
 from gen_eval.features.lanes import Lane, guarded
 from gen_eval.features.members import Member
 from gen_eval.features.metric import SetMeter, StreamInfo
 from gen_eval.features.outcomes import SET_MEMBER, Outcome
 from gen_eval.features.plan import Measurement
+from gen_eval.features.side_by_side import SideBySide
 from gen_eval.media import encode_thumbnail
 from gen_eval.networks.loading import ensure
 from gen_eval.records import Group
@@ -33,6 +33,7 @@ class Sets:
             for one in measurements
             if one.metric.inputs == "set"
         ]
+        self._together = {id(lane): SideBySide(one.metric.set_tail(one.measure)) for one, lane in self._lanes}
 
     def _lane(self, measurement: Measurement, infos: list[StreamInfo]) -> Lane:
         made: list[Any] = []
@@ -46,19 +47,25 @@ class Sets:
         return Lane(made[0] if made else None, error)
 
     def update(self) -> None:
-        """Feed the common part of the members' chunks to all lanes."""
-        common = min((clip.length for clip in self._clips), default=0)
+        """Feed the members' chunks to all lanes."""
         for measurement, lane in self._lanes:
             broken = next((clip.error for clip in self._clips if clip.error is not None), None)
             if broken is not None:
                 lane.fail(broken)
-            if common and lane.live and (error := self._run(partial(self._step, measurement, lane, common))):
+            if lane.live and (error := self._run(partial(self._step, measurement, lane))):
                 lane.fail(error)
 
-    def _step(self, measurement: Measurement, lane: Lane, common: int) -> None:
-        views = [clip.view(None, common) for clip in self._clips]
-        chunk = set_chunk(measurement.metric, measurement.measure, views, self._sizes)
-        lane.update([chunk], [view.frames for view in views[:2]], encode_thumbnail)
+    def _step(self, measurement: Measurement, lane: Lane) -> None:
+        metric, measure = measurement.metric, measurement.measure
+        if features := metric.set_features(measure):
+            frames = self._together[id(lane)].join([clip.frames for clip in self._clips])
+            if frames is not None:
+                chunk = ChunkFeatures(frames, self._sizes).of(features)
+                lane.update([chunk], [frames[:, place] for place in range(2)], encode_thumbnail)
+        elif common := min((clip.length for clip in self._clips), default=0):
+            views = [clip.view(None, common) for clip in self._clips]
+            own = metric.member_features(measure)
+            lane.update([[view.of(own) for view in views]], [view.frames for view in views[:2]], encode_thumbnail)
 
     def outcomes(self) -> Iterator[Outcome]:
         """The results; members that could not be used are named in the detail."""

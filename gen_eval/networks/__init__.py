@@ -6,6 +6,7 @@ A metric names the checkpoint and the view in the ``measure`` section of its pro
 * :func:`embedding_feature`: one vector a frame.
 * :func:`image_embedding_feature`: the same of the condition image.
 * :func:`text_feature`: one vector of the prompt.
+* :func:`distance_feature`: how different each two of several clips look, frame by frame.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from gen_eval.features.metric import Feature, parameters_of
 from gen_eval.networks.placement import Placement, current, placed, placement_of
-from gen_eval.networks.running import embed, embed_clip, embed_text, to_device, view
+from gen_eval.networks.running import distances, embed, embed_clip, embed_text, to_device, view
 
 # Threads that wait for each other sleep instead of spinning. Without other work on the machine that costs a few
 # percent; with it, spinning threads hold up the ones they wait for, and a network can take twenty times as long. It is
@@ -56,11 +57,18 @@ def text_feature(measure: Mapping[str, Any]) -> Feature:
     return Feature("text_embedding", embed_text, (("network", measure["network"]),))
 
 
+def distance_feature(measure: Mapping[str, Any]) -> Feature:
+    """What the network of ``measure`` makes of n frames of N clips: (n, N (N - 1) / 2) float64, clips in pairs."""
+    return Feature("distances", distances, (("network", measure["network"]),))
+
+
 __all__ = [
     "PLANES",
     "VIEW_KEYS",
     "Placement",
     "current",
+    "distance_feature",
+    "distances",
     "embed",
     "embed_clip",
     "embed_text",

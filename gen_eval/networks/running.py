@@ -80,6 +80,39 @@ def embed_clip(frames: NDArray[np.uint8], *, network: str, **parameters: Any) ->
         return numpy_of(module.embed_clip(seen[None].to(current().device, dtype_of(module))))
 
 
+def distances(frames: NDArray[np.uint8], *, network: str) -> NDArray[np.float64]:
+    """How different each two of N pictures side by side look, by a perceptual network.
+
+    Each picture goes through the network once. Memory is that of one group of N pictures, whatever their number.
+
+    Args:
+        frames: (n, N, H, W, 3) uint8 RGB: n groups of N pictures of one size.
+        network: checkpoint.
+
+    Returns:
+        (n, N (N - 1) / 2) float64, 0 for equal pictures: pairs in the order (0, 1), (0, 2), ..., (1, 2), ...
+
+    Raises:
+        TypeError: the pictures are not uint8; they are scaled here.
+        ItemError: see :func:`gen_eval.networks.loading.loaded`.
+        InputError: the network is of another kind, or the pictures are too small for it.
+        MemoryError: one group is too large for the device.
+    """
+    import torch
+
+    from gen_eval.networks.loading import able, shown
+    from gen_eval.networks.views import planes_of
+
+    if frames.dtype != np.uint8:
+        raise TypeError(f"pictures must be uint8 RGB, 0..255, not {frames.dtype}; the network's scaling is done here")
+    module = able(network, "distances")
+    found = []
+    with torch.inference_mode(), memory_errors(), shown(network), autocast(module):
+        for pictures in frames:
+            found.append(module.distances(planes_of(pictures).to(current().device)).cpu().numpy())
+    return np.stack(found)
+
+
 def dtype_of(module: Any) -> Any:
     """Number format of what ``module`` is fed with: that of its own numbers."""
     return next(iter(module.parameters())).dtype
