@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE", help="Result files of VBench or PAI-Bench ({name}_eval_results.json)."),
+    typer.Argument(metavar="FILE", help="Result files of VBench or PAI-Bench."),
 ]
 
 
@@ -29,12 +29,20 @@ def import_results(
         Path | None,
         typer.Option(help="Benchmark that the videos were made for: its ids decide, and what is missing is counted."),
     ] = None,
-    layout: Annotated[str | None, typer.Option(help="Take --data as pai-g, references or samples-file.")] = None,
+    layout: Annotated[str | None, typer.Option(help="Take --data as pai-g, pai-c, references or samples-file.")] = None,
     metrics: Annotated[str | None, typer.Option(help="Only these dimensions, comma-separated.")] = None,
+    condition: Annotated[
+        str | None, typer.Option(help="What the generator was given (PAI-Bench-C): blur, edge, depth, seg or all.")
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(help="reference; reference-v2 when the newer code of PAI-Bench-C wrote the files.")
+    ] = "reference",
     store: options.Store = None,
     json: options.Json = False,
 ) -> int:
     """Turn result files of VBench or PAI-Bench into a run. Report and compare then work with old results.
+
+    Quality: {name}_eval_results.json. Control: metrics.json and diversity_metrics.json of PAI-Bench-C.
 
     The run says that it was imported and under which protocol (reference). Values are brought to one scale; the file's
     own totals are kept and checked against its records, and exit code 1 says that one does not follow from them.
@@ -42,7 +50,17 @@ def import_results(
     from api.services.importing import import_results as imported
     from api.services.reporting import write_report
 
-    results = imported(files, out, model=model, data=data, layout=layout, metrics=options.names(metrics), store=store)
+    results = imported(
+        files,
+        out,
+        model=model,
+        data=data,
+        layout=layout,
+        metrics=options.names(metrics),
+        condition=condition,
+        protocol=protocol,
+        store=store,
+    )
     write_report([results], out / "report.html")
     if json:
         print_json(results.to_json())

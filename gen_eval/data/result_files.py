@@ -11,14 +11,15 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gen_eval.data.naming import is_unicode, split_name
-from gen_eval.records import InputError
+from gen_eval.records import InputError, Reason
 
+FORMAT = "vbench-results"
 RESULTS_SUFFIX = "_eval_results.json"
 _INFO_SUFFIX = "_full_info.json"
 
@@ -71,6 +72,9 @@ class VideoRecord:
         sum: sum over frames that ``value`` is the mean of, where the file has it.
         count: how many frames that are.
         image: file name of the condition image, where the file has it.
+        further: further numbers of the metric by name, ``None`` where one was left unset.
+        missing: why there is no value, when the file says more than that a number is not finite.
+        clips: file names of the videos that a record of a whole task is about.
     """
 
     place: int
@@ -80,6 +84,9 @@ class VideoRecord:
     sum: float | None = None
     count: float | None = None
     image: str | None = None
+    further: Mapping[str, float | None] = field(default_factory=dict)
+    missing: Reason | None = None
+    clips: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,11 +123,18 @@ class TotalCheck:
 
 @dataclass(frozen=True)
 class WrittenDimension:
-    """One dimension of a file: its records and its total."""
+    """One dimension of a file: its records and its total.
+
+    Attributes:
+        further: checks of totals of further numbers, by name.
+        by_task: whether a record stands for all videos of a sample together.
+    """
 
     name: str
     records: tuple[VideoRecord, ...]
     check: TotalCheck
+    further: Mapping[str, TotalCheck] = field(default_factory=dict)
+    by_task: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,12 +145,16 @@ class ResultFile:
         dimensions: those that are metrics here, in the order of the file.
         left_out: names of the others.
         prompts: file name of a video -> its prompt, from the ``*_full_info.json`` beside, if there is one.
+        track: which ``score`` command makes such numbers.
+        format: which program wrote it.
     """
 
     path: Path
     dimensions: tuple[WrittenDimension, ...]
     left_out: tuple[str, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
+    track: Literal["quality", "control"] = "quality"
+    format: str = FORMAT
 
 
 def read_result_file(path: Path) -> ResultFile:
@@ -145,7 +163,11 @@ def read_result_file(path: Path) -> ResultFile:
     Raises:
         InputError: it is no such file, or a record of it is malformed; dimension and record are named.
     """
-    content = _json(path)
+    return result_file(path, read_json(path))
+
+
+def result_file(path: Path, content: Any) -> ResultFile:
+    """Everything in ``content``, which was read from ``path``; see :func:`read_result_file`."""
     if not isinstance(content, dict) or not content:
         raise InputError(f"{path} must be {{dimension: [total, [records]]}}, as VBench and PAI-Bench write it")
     known = {name: entry for name, entry in content.items() if name in DIMENSIONS}
@@ -159,7 +181,12 @@ def read_result_file(path: Path) -> ResultFile:
     )
 
 
-def _json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """What ``path`` holds; NaN and infinity are read as the numbers that they are.
+
+    Raises:
+        InputError: it is no JSON, or a name stands twice in one object.
+    """
     try:
         return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
     except (OSError, ValueError, RecursionError) as error:
@@ -175,11 +202,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _split(path: Path, name: str, entry: Any) -> tuple[Any, list[Any]]:
     if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[1], list):
-        raise InputError(f"{path}: {name} must be [total, [records]], not {_short(entry)}")
+        raise InputError(f"{path}: {name} must be [total, [records]], not {short(entry)}")
     return entry[0], entry[1]
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """``value`` for a message."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -188,7 +216,7 @@ def _dimension(path: Path, name: str, entry: Any) -> WrittenDimension:
     total, given = _split(path, name, entry)
     records = tuple(_record(f"{path}: {name}, record {place}", name, place, one) for place, one in enumerate(given))
     if total is not None and not _is_number(total):
-        raise InputError(f"{path}: the total of {name} must be a number, not {_short(total)}")
+        raise InputError(f"{path}: the total of {name} must be a number, not {short(total)}")
     return WrittenDimension(name, records, _check(name, records, None if total is None else float(total)))
 
 
@@ -199,10 +227,9 @@ def _is_number(value: Any) -> bool:
 def _record(where: str, name: str, place: int, given: Any) -> VideoRecord:
     rule = DIMENSIONS[name]
     if not isinstance(given, dict):
-        raise InputError(f"{where} must be an object, not {_short(given)}")
+        raise InputError(f"{where} must be an object, not {short(given)}")
     raw = _number(where, given, "video_results", boolean=rule.boolean)
-    video = _file_name(where, given, "video_path", required=True)
-    assert video is not None
+    video = file_name(where, given, "video_path")
     total, count = (_optional(where, given, key) for key in ("video_sim", "cnt_per_video"))
     if count is not None and (count <= 0 or not count.is_integer()):
         raise InputError(f"{where}: cnt_per_video must be a whole number above 0, not {count:g}")
@@ -216,7 +243,7 @@ def _record(where: str, name: str, place: int, given: Any) -> VideoRecord:
                 f"{where}: {value:g} lies outside {low:g}..{high:g}. Older versions wrote sums over frames here, which "
                 "cannot be undone without cnt_per_video; leave the dimension out with --metrics, or score the videos"
             )
-    image = _file_name(where, given, "image_path", required=False)
+    image = None if given.get("image_path") is None else file_name(where, given, "image_path")
     return VideoRecord(place, video, raw if math.isfinite(raw) else None, value, total, count, image)
 
 
@@ -226,7 +253,7 @@ def _number(where: str, given: Mapping[str, Any], key: str, *, boolean: bool = F
     value = given[key]
     if _is_number(value) or (boolean and isinstance(value, bool)):
         return float(value)
-    raise InputError(f"{where}: {key} must be {'true, false or ' if boolean else ''}a number, not {_short(value)}")
+    raise InputError(f"{where}: {key} must be {'true, false or ' if boolean else ''}a number, not {short(value)}")
 
 
 def _optional(where: str, given: Mapping[str, Any], key: str) -> float | None:
@@ -236,13 +263,16 @@ def _optional(where: str, given: Mapping[str, Any], key: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _file_name(where: str, given: Mapping[str, Any], key: str, *, required: bool) -> str | None:
+def file_name(where: str, given: Mapping[str, Any], key: str) -> str:
+    """The file that ``given[key]`` names, without folders.
+
+    Raises:
+        InputError: it names none.
+    """
     value = given.get(key)
-    if value is None and not required:
-        return None
     name = re.split(r"[\\/]", value)[-1] if isinstance(value, str) else ""
     if not name or not is_unicode(name):
-        raise InputError(f"{where}: {key} must name a file, not {_short(value)}")
+        raise InputError(f"{where}: {key} must name a file, not {short(value)}")
     return name
 
 
@@ -255,15 +285,28 @@ def _check(name: str, records: Sequence[VideoRecord], written: float | None) -> 
     words = "sum over frames / number of frames" if weighted else "mean of the records"
     found = _recomputed(records, weighted)
     own = written if written is not None and math.isfinite(written) else None
+    check = compared(own, found, words, dict.fromkeys((1.0, rule.divisor)))
+    if name == "subject_consistency" and own is not None and found is not None and not check.agrees:
+        more = "a single process weighs videos by their frames, whose numbers the file does not hold"
+        return TotalCheck(own, found, words, f"{check.note}; {more}")
+    return check
+
+
+def compared(own: float | None, found: float | None, words: str, divisors: Iterable[float] = (1.0,)) -> TotalCheck:
+    """The file's total ``own`` against ``found``.
+
+    Args:
+        own: as written; ``None`` when it is no finite number.
+        found: from the records; ``None`` when none follows from them.
+        words: how it was found.
+        divisors: scales on which the file may have written it.
+    """
     if own is None or found is None:
         return TotalCheck(own, found, words, "" if own is found else _no_number(own))
-    for divisor in dict.fromkeys((1.0, rule.divisor)):
+    for divisor in divisors:
         if abs(own / divisor - found) <= _TOLERANCE * max(1.0, abs(found)):
             return TotalCheck(own / divisor, found, words)
-    note = f"the file says {own:.9g}, its records give {found:.9g} ({words})"
-    if name == "subject_consistency":
-        note += "; a single process weighs videos by their frames, whose numbers the file does not hold"
-    return TotalCheck(own, found, words, note)
+    return TotalCheck(own, found, words, f"the file says {own:.9g}, its records give {found:.9g} ({words})")
 
 
 def _recomputed(records: Sequence[VideoRecord], weighted: bool) -> float | None:
@@ -285,13 +328,16 @@ def _no_number(written: float | None) -> str:
 # --- names ---------------------------------------------------------------------------------------------------------
 
 
-def place_of(name: str, ids: Container[str] | None, *, numbered: bool) -> tuple[str, str] | None:
+def place_of(
+    name: str, ids: Container[str] | None, *, numbered: bool, bare_member: str = "default"
+) -> tuple[str, str] | None:
     """Sample and member of a video of a result file.
 
     Args:
         name: file name.
         ids: known sample ids; ``None`` when any name is taken.
         numbered: whether ``prompt-index.mp4`` (VBench's names) is read too; such a prompt is then the sample.
+        bare_member: member of a video that is named by the id alone.
 
     Returns:
         ``None`` when no reading fits.
@@ -304,7 +350,7 @@ def place_of(name: str, ids: Container[str] | None, *, numbered: bool) -> tuple[
     match = _NUMBERED.fullmatch(stem) if numbered and "__" not in stem else None
     if match and (ids is None or (match["prompt"] in ids and stem not in ids)):
         return match["prompt"], match["index"]
-    return split_name(stem, ids, bare_member="default")
+    return split_name(stem, ids, bare_member=bare_member)
 
 
 def is_numbered(names: Sequence[str]) -> bool:
@@ -322,7 +368,7 @@ def _prompts(path: Path) -> dict[str, str]:
     info = path.with_name(label_of_file(path) + _INFO_SUFFIX)
     if not path.name.endswith(RESULTS_SUFFIX) or not info.is_file():
         return {}
-    content = _json(info)
+    content = read_json(info)
     if not isinstance(content, list):
         raise InputError(f"{info} beside the results must be a JSON list of objects with prompt_en and video_list")
     return dict(_listed_prompts(content))
