@@ -40,25 +40,29 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
         "kind": "viclip", "vision_width": 96, "vision_layers": 3, "vision_heads": 4, "vision_patch": 14,
         "text_width": 64, "text_layers": 2, "text_heads": 4, "output": 48, "frames": 8, "context": 32,
     },
+    "vda_small": {
+        "kind": "video_depth", "width": 64, "depth": 4, "heads": 4, "patch": 14, "grid": 5, "taps": [1, 2, 3, 4],
+        "levels": [16, 32, 32, 64], "fused": 32, "temporal_heads": 4, "window": 32,
+    },
     "dover": {
         "kind": "dover", "width": 16, "depths": [2, 1, 2, 1], "heads": [2, 2, 4, 4], "window": [4, 7, 7],
         "patch": [4, 8, 8], "hidden": 16,
     },
     "dreamsim_ensemble": {"kind": "dreamsim", "width": 96, "depth": 12, "heads": 4, "output": 48},
+    "lpips_vgg": {"kind": "lpips", "backbone": "vgg", "narrow": 16},
 }  # fmt: skip
 """Checkpoint -> the same code with other constructor values; checkpoints that are not named stay as published."""
 
-
-    "lpips_vgg": {"kind": "lpips", "backbone": "vgg", "narrow": 16},
-def seeded_array(name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """A tensor's stand-in value, float32."""
-    draw = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
 COMPUTED: Mapping[str, tuple[str, ...]] = {"lpips": ("lins.*", "scaling_layer.*")}
 """Kind of network -> patterns of names that no file holds: the network fills them itself."""
 
 POSITIVE: Mapping[str, tuple[str, ...]] = {"lpips": ("lin?.*",)}
 """Kind of network -> patterns of names whose numbers have no sign."""
 
+
+def seeded_array(name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """A tensor's stand-in value, float32."""
+    draw = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
     if name.endswith("running_var"):
         return np.asarray(1 + 0.1 * np.abs(draw), np.float32)
     if name.endswith("running_mean"):
