@@ -14,68 +14,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import av
-import cv2
 import numpy as np
-from numpy.typing import NDArray
 
-from api.services.preparation import Prepared, ScoreRequest, load_metric, make_plan
+from api.services.preparation import Prepared, ScoreRequest, make_plan
 from api.services.results import RunResults
 from api.services.scoring import Execution, pending, score
-from bench import plain
+from bench.captions import six_captions
 from bench.kernels import clip
-from bench.measure import Comparison, compare, save, table
+from bench.measure import save, table
 from gen_eval.data import Benchmark
-from gen_eval.features.plan import Plan
-from gen_eval.features.planner import score_group
 from gen_eval.media import write_clip
-from gen_eval.protocols import load_preset, load_protocol
 from gen_eval.records import Generation, Group, Sample, Score, Status
 from gen_eval.records.run import MANIFEST_FORMAT, RunFolder
 
-_CAPTIONS = 6
 _SCORES = (10_000, 100_000)
 _LENGTHS = (60, 600)
 _COUNTS = (4, 40)
-
-
-# --- six captions of one task ------------------------------------------------------------------------------------
-
-
-def six_captions(folder: Path, frames: int, rounds: int) -> Comparison:
-    """``blur_ssim`` of six clips of one task against the public way: both sides decoded and blurred for each clip."""
-    real = clip(frames, 480, 832, seed=0)
-    paths = [folder / f"task__{k}.mp4" for k in range(_CAPTIONS)]
-    write_clip(folder / "task.mp4", real, 30.0)
-    for k, path in enumerate(paths):
-        write_clip(path, clip(frames, 480, 832, seed=k + 1), 30.0)
-    members = tuple(Generation("task", str(k), path) for k, path in enumerate(paths))
-    group = Group("bench", Sample("task", reference=folder / "task.mp4"), members)
-    metric = [(load_metric("blur_ssim"), [load_protocol("blur_ssim", "corrected")])]
-    plan = Plan.of(metric, load_preset("121-frames"), 8)
-    ours = [float(one.result) for one in score_group(group, plan).outcomes]
-    other = [_plain_blur_ssim(path, folder / "task.mp4") for path in paths]
-    if not np.allclose(ours, other, atol=1e-9):
-        raise SystemExit(f"six captions: ours {ours} and the plain reference {other} differ")
-    return compare(
-        f"blur_ssim, six captions, {frames} frames 832x480",
-        lambda: score_group(group, plan),
-        lambda: [_plain_blur_ssim(path, folder / "task.mp4") for path in paths],
-        rounds=rounds,
-        target=1 / 0.6,
-        note="both sides decoded and blurred again for each caption, SSIM by scikit-image; one process each",
-        wall=True,
-    )
-
-
-def _plain_blur_ssim(member: Path, reference: Path) -> float:
-    return plain.ssim(_blurred(member), _blurred(reference))
-
-
-def _blurred(path: Path) -> NDArray[np.uint8]:
-    with av.open(str(path)) as container:
-        frames = (frame.to_ndarray(format="rgb24") for frame in container.decode(video=0))
-        return np.stack([cv2.bilateralFilter(frame, 30, 150, 100) for frame in frames]).astype(np.uint8)
 
 
 # --- memory --------------------------------------------------------------------------------------------------------

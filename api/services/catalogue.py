@@ -39,9 +39,12 @@ def _metric_entry(name: str) -> dict[str, Any]:
 
 
 def _networks(metric: Metric) -> list[str]:
-    """Checkpoints that the metric's protocols need."""
+    """Checkpoints that the metric's protocols need, those included that make a signal which was not given."""
     measures = [load_protocol(metric.name, each).measure for each in protocol_names(metric.name)]
-    return list(dict.fromkeys(checkpoint for measure in measures for checkpoint in metric.networks(measure)))
+    signals = [metric.clip_signal(measure) for measure in measures]
+    always = [checkpoint for measure in measures for checkpoint in metric.networks(measure)]
+    made = [checkpoint for signal in signals if signal is not None for checkpoint in signal.networks]
+    return list(dict.fromkeys([*always, *made]))
 
 
 def benchmark_catalogue() -> list[dict[str, Any]]:

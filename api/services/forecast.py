@@ -14,6 +14,7 @@ from api.services.preparation import Prepared, ScoreRequest
 from api.services.scoring import Execution, plan_only
 from gen_eval import weights
 from gen_eval.execution.local import limit_threads
+from gen_eval.features.clip_signals import given_file
 from gen_eval.features.plan import Measurement
 from gen_eval.features.planner import score_group
 from gen_eval.media import probe
@@ -106,7 +107,8 @@ def _metrics(prepared: Prepared, todo: list[Group]) -> list[MetricForecast]:
         protocols.setdefault(measurement.metric.name, []).extend(one.name for one in measurement.protocols)
     lines = []
     for name, measurement in sorted(measurements.items()):
-        absent = any(weights.locate(checkpoint) is None for checkpoint in measurement.networks)
+        needed = (*measurement.networks, *measurement.signal_networks)
+        absent = any(weights.locate(checkpoint) is None for checkpoint in needed)
         found = [_obstacle(measurement, absent, group, member) for group in todo for member in group.members]
         without = Counter(str(reason) for reason in found if reason is not None)
         lines.append(MetricForecast(name, tuple(protocols[name]), found.count(None), dict(sorted(without.items()))))
@@ -116,19 +118,39 @@ def _metrics(prepared: Prepared, todo: list[Group]) -> list[MetricForecast]:
 def _obstacle(measurement: Measurement, absent: bool, group: Group, member: Generation) -> Reason | None:
     """Why its metric will have no value for ``member``, as far as file names and ``absent`` weights tell."""
     metric, sample = measurement.metric, group.sample
-    other = {"frames": sample.reference, "depth": sample.depth, "masks": sample.masks}[metric.signal]
-    own = {"frames": member.path, "depth": member.depth, "masks": member.masks}[metric.signal]
     if member.problem is not None:
         return member.problem
-    if metric.inputs == "pair" and (other is None or not is_file(other)):
+    if metric.signal != "frames":
+        return _obstacle_to_files(measurement, absent, group, member)
+    if metric.inputs == "pair" and (sample.reference is None or not is_file(sample.reference)):
         return Reason.MISSING_GROUND_TRUTH
-    if own is None or absent:
+    if absent:
         return Reason.MISSING_WEIGHTS
     if metric.uses_prompt and not (sample.prompt or "").strip():
         return Reason.MISSING_PROMPT
     if metric.uses_condition_image and (sample.condition_image is None or not is_file(sample.condition_image)):
         return Reason.MISSING_CONDITION_IMAGE
     return None
+
+
+def _obstacle_to_files(measurement: Measurement, absent: bool, group: Group, member: Generation) -> Reason | None:
+    """The same for a metric on depth maps or masks, which are given or made by networks."""
+    metric, sample = measurement.metric, group.sample
+    signal = metric.clip_signal(measurement.measure)
+    possible = signal is not None and not absent
+    named = getattr(sample, metric.signal)
+    if named is not None:
+        missing = not is_file(named)
+    else:
+        missing = not (possible and sample.reference is not None and is_file(sample.reference))
+    if missing:
+        return Reason.MISSING_GROUND_TRUTH
+    if given_file(member, metric.signal) is not None:
+        return None
+    if not possible:
+        return Reason.MISSING_WEIGHTS
+    needs_prompt = signal is not None and signal.uses_prompt and not (sample.prompt or "").strip()
+    return Reason.MISSING_PROMPT if needs_prompt else None
 
 
 def _estimate(prepared: Prepared, todo: list[Group], how: Execution) -> tuple[float | None, str]:

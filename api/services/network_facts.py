@@ -11,19 +11,19 @@ from gen_eval import weights
 from gen_eval.features.plan import Measurement, Plan
 from gen_eval.records import InputError, digest_of
 
-_PACKAGES = ("torch", "torchvision", "timm", "open_clip_torch", "pillow", "ftfy", "regex")
-"""pillow resizes condition images; ftfy and regex prepare prompts."""
+_PACKAGES = ("torch", "torchvision", "timm", "open_clip_torch", "pillow", "ftfy", "regex", "transformers", "tokenizers")
+"""pillow resizes condition images; ftfy, regex and tokenizers prepare prompts."""
 
 
 def network_section(plan: Plan) -> dict[str, Any] | None:
-    """Everything about networks that moves a score of ``plan``; ``None`` when none is used.
+    """Everything about networks and accelerators that moves a score of ``plan``; ``None`` when none is used.
 
     Returns:
         ``placement``, ``packages`` (version, ``None`` when not installed), ``weights`` (checkpoint -> SHA-256 of its
         file, ``None`` when it is not there) and ``definitions`` (checkpoint -> what is built for it, and what of its
         file is taken).
     """
-    if not plan.networks:
+    if not plan.networks and not any(_accelerated(one, plan.placement.to_json()) for one in plan.measurements):
         return None
     return {
         "placement": plan.placement.to_json(),
@@ -36,7 +36,9 @@ def network_section(plan: Plan) -> dict[str, Any] | None:
 def _definition(name: str) -> dict[str, Any]:
     located = weights.locate(name)
     taken = {} if located is None else located.source.model_dump(include={"key", "keep", "member", "names"})
-    return {"network": dict(weights.checkpoint(name).network or {}), **taken}
+    companions = {} if located is None else {one.source.file: one.sha256 for one in located.companions}
+    beside = {"companions": companions} if companions else {}
+    return {"network": dict(weights.checkpoint(name).network or {}), **taken, **beside}
 
 
 def _version(package: str) -> str | None:
@@ -46,17 +48,34 @@ def _version(package: str) -> str | None:
         return None
 
 
-def used_by(measurement: Measurement, section: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The part of a manifest's ``section`` that the values of ``measurement`` depend on."""
-    if section is None or not measurement.networks:
+def used_by(
+    measurement: Measurement, section: Mapping[str, Any] | None, *, signal: bool = False
+) -> dict[str, Any] | None:
+    """The part of a manifest's ``section`` that the values of ``measurement`` depend on.
+
+    Args:
+        measurement: what is measured.
+        section: ``networks`` of the manifest.
+        signal: whether networks made one of the files that it compares.
+    """
+    names = (*measurement.networks, *(measurement.signal_networks if signal else ()))
+    if section is None or not (names or _accelerated(measurement, section["placement"])):
         return None
-    own = {part: {name: section[part][name] for name in measurement.networks} for part in ("weights", "definitions")}
+    own = {part: {name: section[part][name] for name in names} for part in ("weights", "definitions")}
     return {**section, **own}
 
 
-def weights_digest(measurement: Measurement, section: Mapping[str, Any] | None) -> str | None:
-    """What a row carries: the checkpoint's digest, one digest over all where there are several, ``None`` without."""
-    used = used_by(measurement, section)
+def _accelerated(measurement: Measurement, placement: Mapping[str, Any]) -> bool:
+    """Whether arithmetic without a network runs on an accelerator, where it rounds otherwise."""
+    return measurement.metric.accelerated and placement["device"] != "cpu"
+
+
+def weights_digest(used: Mapping[str, Any] | None) -> str | None:
+    """What a row carries that depends on ``used`` (see :func:`used_by`).
+
+    Returns:
+        The checkpoint's digest, one digest over all where there are several, ``None`` without.
+    """
     digests: dict[str, str | None] = used["weights"] if used else {}
     if not digests or any(digest is None for digest in digests.values()):
         return None

@@ -14,6 +14,7 @@ import gen_eval
 from api.services.network_facts import network_section, used_by
 from gen_eval.data import Benchmark, load_benchmark, match_videos
 from gen_eval.data.naming import is_unicode
+from gen_eval.features.clip_signals import CLIP_SIGNALS, given_file
 from gen_eval.features.metric import Metric
 from gen_eval.features.plan import Measurement, Plan, companions
 from gen_eval.features.planner import SET_MEMBER
@@ -122,15 +123,45 @@ class Prepared:
             "members": members if metric.inputs == "set" else [one for one in members if one["id"] == key[2]],
             **self._common,
         }
-        if metric.inputs == "pair":
+        if metric.inputs == "pair" or metric.rates_reference:
             used["reference"] = [entry.get(name) for name in ("reference", "depth", "masks")]
         else:
             used["prompt"] = entry["prompt"]
-        if (networks := used_by(measurement, self.manifest["networks"])) is not None:
+        signal = metric.clip_signal(measurement.measure)
+        if signal is not None and signal.uses_prompt:
+            used["prompt"] = entry["prompt"]
+        if (networks := self.networks_of(key, measurement)) is not None:
             used["networks"] = networks
         if metric.uses_condition_image:
             used["condition_image"] = entry.get("condition_image")
         return digest_of(used)
+
+    def networks_of(self, key: Key, measurement: Measurement) -> dict[str, Any] | None:
+        """The part of the manifest's ``networks`` that the row ``key`` depends on; ``None`` when that is nothing.
+
+        A row whose depth maps or masks were all given as files owes nothing to the networks that make them.
+        """
+        section = self.manifest["networks"]
+        signal = measurement.metric.signal
+        made = signal in self.plan.computes and _lacks(self._sample_entries[key[1]], key[2], signal)
+        return used_by(measurement, section, signal=made)
+
+
+def _lacks(entry: Mapping[str, Any], member: str, signal: str) -> bool:
+    """Whether the ``signal`` of the sample's reference or of its ``member`` was not given."""
+    return entry.get(signal) is None or any(one[signal] is None for one in entry["members"] if one["id"] == member)
+
+
+def signals_to_compute(groups: Iterable[Group]) -> frozenset[str]:
+    """The signals of which some file that will be needed was not given."""
+    found = set()
+    for group in groups:
+        present = [member for member in group.members if member.path is not None]
+        for signal in CLIP_SIGNALS if present else ():
+            given = [given_file(group.sample, signal), *(given_file(member, signal) for member in present)]
+            if None in given:
+                found.add(signal)
+    return frozenset(found)
 
 
 Progress = Callable[[str, int, int], None]
@@ -168,7 +199,7 @@ def prepare(request: ScoreRequest, progress: Progress = silent) -> Prepared:
         signals=request.signals,
         known_ids=whole.by_id,
     )
-    plan = make_plan(request)
+    plan = make_plan(request, computes=signals_to_compute(matched.groups))
     digests = _Digests(progress, total=sum(len(group.members) + 1 for group in matched.groups))
     entries = [_sample_entry(group, digests, request, benchmark.root) for group in matched.groups]
     groups = tuple(_with_digests(group, digests) for group in matched.groups)
@@ -239,15 +270,24 @@ def label_of(videos: Path) -> str:
     return (folder.parent.name if folder.name == "videos" else "") or folder.name
 
 
-def make_plan(request: ScoreRequest) -> Plan:
-    """Metrics of the request under the protocol that was asked for, and under those that come for nothing."""
+def make_plan(request: ScoreRequest, *, computes: frozenset[str] = frozenset()) -> Plan:
+    """Metrics of the request under the protocol that was asked for, and under those that come for nothing.
+
+    Args:
+        request: what is asked for.
+        computes: signals that networks have to make.
+
+    Raises:
+        InputError: a metric, protocol, preset or device is not known.
+    """
     chosen = [load_metric(name) for name in request.metrics] if request.metrics else track_metrics(request.track)
     for metric in chosen:
         if metric.track != request.track:
             raise InputError(f"{metric.name} belongs to `gen-eval score {metric.track}`, not to {request.track}")
     with_protocols = [(metric, _protocols_of(metric, request.protocol)) for metric in chosen]
     plan = Plan.of(with_protocols, load_preset(request.preset or _PRESET_OF[request.track]), request.chunk)
-    if not plan.networks:  # looking for a device takes seconds: it imports torch
+    plan = replace(plan, computes=computes & {metric.signal for metric in chosen})
+    if not plan.networks and request.device in {"auto", "cpu"}:  # looking for a device takes seconds: it imports torch
         return plan
     return replace(plan, placement=placement_of(request.device, request.dtype, compile=request.compile))
 

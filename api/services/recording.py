@@ -91,7 +91,7 @@ def _score(prepared: Prepared, key: Any, measurement: Any, protocol: Any, result
         detail=result.detail,
         version=measurement.metric.version,
         parameters=protocol.digest,
-        weights=weights_digest(measurement, prepared.manifest["networks"]),
+        weights=weights_digest(prepared.networks_of(key, measurement)),
         inputs=prepared.inputs_digest(key, measurement, protocol),
         **fields,
     )

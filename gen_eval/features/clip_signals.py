@@ -19,6 +19,9 @@ from gen_eval.records.files import is_file
 FILES = {"depth": "depth_npzs/<name>.npz", "masks": "masks/<name>.masks.json"}
 """Signal -> where its file is looked for."""
 
+CLIP_SIGNALS = tuple(FILES)
+"""What metrics measure that do not look at frames."""
+
 
 @dataclass(frozen=True)
 class SignalFile:
