@@ -82,3 +82,20 @@ def raft_state(seeded_array):
         factor = np.float32(0.05) if name.startswith("update_block.flow_head.conv2.") else 1
         state[name] = torch.from_numpy(np.asarray(drawn * factor))
     return state
+
+
+@pytest.fixture(scope="session")
+def goldens_control(request):
+    return request.config.rootpath / "tests" / "goldens" / "control"
+
+
+@pytest.fixture(scope="session")
+def formula_clip():
+    """The clip (T, H, W, 3) uint8 that the formula of goldens/control describes."""
+
+    def make(T, H, W, k=0):
+        t, y, x, c = np.ogrid[:T, :H, :W, :3]
+        tiles = ((x // 16) ^ (y // 16)) & 7
+        return ((x * (3 + c) + y * (5 - c) + 7 * t * (c + 1) + 13 * tiles + 17 * k) % 256).astype(np.uint8)
+
+    return make
