@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
@@ -102,6 +102,10 @@ class BlurSsim(Metric):
     bounds = (-1.0, 1.0)
     accelerated = True
     source = "PAI-Bench-C, blur SSIM (public code)"
+    evidence_words: ClassVar[Mapping[str, str]] = {
+        "blurred": "the generated frame as it is compared, blurred",
+        "blurred_reference": "the reference frame, blurred",
+    }
 
     def member_features(self, measure: Measure) -> tuple[Feature, ...]:
         """The blurred frames."""
@@ -129,6 +133,13 @@ class BlurSsim(Metric):
                 {"size_hw": [member.height, member.width], "least": least, "reference_exception": "ValueError"},
             )
         return _BlurMeter(measure, member)
+
+    def evidence(self, chunks: Sequence[Chunk], index: int) -> Mapping[str, NDArray[np.uint8]]:
+        """Both frames as they are compared."""
+        blurred = [
+            next(frames for feature, frames in chunk.items() if feature.name == "bilateral_blur") for chunk in chunks
+        ]
+        return {"blurred": blurred[0][index], "blurred_reference": blurred[1][index]}
 
     def decide(self, counts: BlurCounts, decide: Mapping[str, Any]) -> MetricResult:
         """The mean over frames.

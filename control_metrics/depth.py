@@ -6,6 +6,7 @@ Source: PAI-Bench-C, depth si-RMSE. The maps are relative inverse depth; the ari
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from control_metrics.pictures import depth_pictures
 from control_metrics.signals import open_depth
 from gen_eval.features import FRAMES, Chunk, ClipSignal, Coverage, Measure, Meter, Metric, StreamInfo
 from gen_eval.features.alignment import resize_frames
@@ -165,6 +167,11 @@ class DepthSiRmse(Metric):
     bounds = (0.0, None)
     higher_is_better = False
     source = "PAI-Bench-C, depth si-RMSE (public code)"
+    evidence_words: ClassVar[Mapping[str, str]] = {
+        "depth": "depth of the generated frame, scaled to the reference (bright is near)",
+        "depth_reference": "depth of the reference frame, on the same scale",
+        "depth_error": "where they differ (bright is much; gray: no valid depth)",
+    }
 
     def meter(
         self, measure: Measure, member: StreamInfo | Sequence[StreamInfo], *, image: Chunk | None = None
@@ -192,6 +199,18 @@ class DepthSiRmse(Metric):
                 meter.add(left, right)
             resized = own.shape[1:] != other.shape[1:]
             return meter.counts(), _coverage(meter.counts(), left_length, right_length, resized)
+
+    def file_evidence(
+        self, counts: Sequence[FrameError], member: Path, reference: Path, measure: Measure
+    ) -> tuple[int | None, Mapping[str, NDArray[np.uint8]]]:
+        """The frame with the largest error: both maps, and where they differ."""
+        errors = [-math.inf if frame.finite is None else frame.finite for frame in counts]
+        if not errors or max(errors) == -math.inf:
+            return None, {}
+        worst = int(np.argmax(errors))
+        own, other = _map_of(member, worst), _map_of(reference, worst)
+        (aligned,) = resize_frames(own[None], other.shape, str(measure["resize"]))
+        return worst, depth_pictures(aligned * _scale(aligned, other), other)
 
     def decide(self, counts: list[FrameError], decide: Mapping[str, Any]) -> MetricResult:
         """The mean over frames.
@@ -281,6 +300,20 @@ def _absolute_of(index: int, prediction: Maps, reference: Maps) -> list[np.float
     ratio = np.maximum(other / own, own / other)
     close = [np.mean(ratio < limit, dtype=np.float32) for limit in (1.25, 1.25**2, 1.25**3)]
     return [np.mean(np.abs(other - own) / other), *close]
+
+
+def _map_of(path: Path, number: int) -> Maps:
+    """The map of one frame of a file; those before it are read and let go."""
+    with open_depth(path) as file:
+        (last,) = deque(file.chunks(1, number + 1), maxlen=1)
+        found: Maps = last[0]
+        return found
+
+
+def _scale(own: Maps, other: Maps) -> float:
+    """The factor that the metric fits."""
+    valid = (own > 0) & (other > 0) & (own < np.inf) & (other < np.inf)
+    return _median(other[valid]) / _median(own[valid])
 
 
 def _coverage(counts: Sequence[FrameError], member: int, reference: int, resized: bool) -> Coverage:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from control_metrics.pictures import edge_agreement
 from gen_eval.features import Chunk, Feature, Measure, Meter, Metric, StreamInfo, measure_pair
 from gen_eval.protocols import load_protocol
 from gen_eval.records import Flag, InputError, MetricResult, Reason
@@ -136,6 +137,9 @@ class EdgeF1(Metric):
     track = "control"
     inputs = "pair"
     source = "PAI-Bench-C, edge F1 (public code)"
+    evidence_words: ClassVar[Mapping[str, str]] = {
+        "edges": "edges: white in both clips, orange in the generated clip only, blue in the reference only"
+    }
 
     def member_features(self, measure: Measure) -> tuple[Feature, ...]:
         """The packed edge maps."""
@@ -147,6 +151,11 @@ class EdgeF1(Metric):
         """A meter for frames of the reference's size."""
         assert isinstance(member, StreamInfo)
         return _EdgeMeter(measure, member)
+
+    def evidence(self, chunks: Sequence[Chunk], index: int) -> Mapping[str, NDArray[np.uint8]]:
+        """Where the edges of both frames agree."""
+        own, other = (next(iter(chunk.values())) for chunk in chunks)  # the maps are all that it asks for
+        return {"edges": edge_agreement(own[index], other[index])}
 
     def decide(self, counts: EdgeCounts, decide: Mapping[str, Any]) -> EdgeResult:
         """Ratios over the counts of all frames.

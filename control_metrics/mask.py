@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from control_metrics._bits import Words, blank, count_pairs, merge
+from control_metrics.pictures import lowest_overlap
 from control_metrics.segmentation_file import Mask, MaskObject, Size, read_segmentation
-from gen_eval.features import Chunk, Coverage, Measure, Meter, Metric, StreamInfo
+from gen_eval.features import Chunk, ClipSignal, Coverage, Measure, Meter, Metric, StreamInfo
 from gen_eval.features.arrays import finish, without_value
+from gen_eval.networks.segmentation import masks_signal
 from gen_eval.protocols import load_protocol
 from gen_eval.records import Flag, InputError, ItemError, MetricResult, Reason
 
@@ -36,6 +38,7 @@ class MaskCounts:
         reference_pixels: pixels of each reference class.
         prediction_pixels: pixels of each predicted class.
         objects: number of objects given for the reference and for the prediction.
+        frames: how many frames were compared.
     """
 
     reference: tuple[str, ...]
@@ -44,6 +47,7 @@ class MaskCounts:
     reference_pixels: NDArray[np.int64]
     prediction_pixels: NDArray[np.int64]
     objects: tuple[int, int]
+    frames: int = 0
 
     @property
     def united(self) -> NDArray[np.int64]:
@@ -64,6 +68,10 @@ class MaskMiou(Metric):
     inputs = "pair"
     signal = "masks"
     source = "PAI-Bench-C, mask mIoU (public code)"
+    evidence_words: ClassVar[Mapping[str, str]] = {
+        "masks": "classes of the generated clip where the overlap is lowest: matched ones in colour, others gray",
+        "masks_reference": "classes of the reference clip in that frame; a matched pair has one colour",
+    }
 
     def meter(
         self, measure: Measure, member: StreamInfo | Sequence[StreamInfo], *, image: Chunk | None = None
@@ -105,7 +113,12 @@ class MaskMiou(Metric):
         left = _classes(reference, size, measure, "reference")
         right = _classes(prediction, size, measure, "prediction")
         drop = measure["empty_classes"] == "dropped"
-        return _counted(left, right, (len(reference), len(prediction)), drop), coverage
+        counts = _counted(left, right, (len(reference), len(prediction)), drop)
+        return replace(counts, frames=coverage.common), coverage
+
+    def clip_signal(self, measure: Measure) -> ClipSignal:
+        """The masks that detector and segmenter of ``measure`` make of a clip where none are given."""
+        return masks_signal(measure)
 
     def measure_files(
         self, member: Path, reference: Path, measure: Measure, *, limit: int | None
@@ -118,6 +131,25 @@ class MaskMiou(Metric):
         own, other = read_segmentation(member), read_segmentation(reference)
         frames = limit if other.size is None else min(limit or other.size[0], other.size[0])
         return self.measure_masks(own, other, measure, frames)
+
+    def file_evidence(
+        self, counts: MaskCounts, member: Path, reference: Path, measure: Measure
+    ) -> tuple[int | None, Mapping[str, NDArray[np.uint8]]]:
+        """The frame in which the matched classes overlap least, with the classes of both sides painted."""
+        from scipy.optimize import linear_sum_assignment
+
+        other, own = read_segmentation(reference), read_segmentation(member)
+        size = _shape(other, "reference") or _shape(own, "prediction")
+        if size is None or not counts.frames or not (counts.reference or counts.prediction):
+            return None, {}
+        size = (counts.frames, size[1], size[2])
+        left, right = _classes(other, size, measure, "reference"), _classes(own, size, measure, "prediction")
+        iou = counts.iou("float64")
+        pairs = [(int(row), int(column)) for row, column in zip(*linear_sum_assignment(iou, maximize=True), strict=True)
+                 if iou[row, column] > 0]  # fmt: skip
+        return lowest_overlap(
+            [left[phrase] for phrase in counts.reference], [right[phrase] for phrase in counts.prediction], pairs, size
+        )
 
     def decide(self, counts: MaskCounts, decide: Mapping[str, Any]) -> MetricResult:
         """Match classes and average the IoUs that exceed ``threshold``.
@@ -136,6 +168,7 @@ class MaskMiou(Metric):
             "classes": {"reference": len(counts.reference), "prediction": len(counts.prediction)},
             "objects": {"reference": counts.objects[0], "prediction": counts.objects[1]},
             "pairs": [],
+            "unmatched": {"reference": list(counts.reference), "prediction": list(counts.prediction)},
         }
         if not (counts.reference and counts.prediction):
             return self._one_side_empty(counts, str(decide["nothing" if 0 in counts.objects else "emptied"]), detail)
@@ -178,6 +211,7 @@ class MaskMiou(Metric):
              "iou": float(iou[row, column]), "kept": bool(used)}
             for row, column, used in zip(rows, columns, kept, strict=True)
         ]  # fmt: skip
+        detail["unmatched"] = _unmatched(counts, detail["pairs"])
         difference = classes - len(counts.prediction)
         flags = ((Flag.MISSING_CLASS,) if difference > 0 else (Flag.EXTRA_CLASS,)) if difference else ()
         values: dict[str, float | None] = {
@@ -190,6 +224,13 @@ class MaskMiou(Metric):
 
 
 METRIC = MaskMiou()
+
+
+def _unmatched(counts: MaskCounts, pairs: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The classes of both sides that are in no pair that counts."""
+    sides = {"reference": counts.reference, "prediction": counts.prediction}
+    matched = {side: {pair[side] for pair in pairs if pair["kept"]} for side in sides}
+    return {side: [name for name in names if name not in matched[side]] for side, names in sides.items()}
 
 
 def _check_number(objects: int, side: str, most: int | None) -> None:

@@ -238,6 +238,8 @@ class Metric(ABC):
         bounds: least and largest value, ``None`` where there is no bound.
         higher_is_better: direction; decides whether ``mean_missing_as_zero`` is shown.
         source: where the definition comes from.
+        evidence_words: role of a picture that ``evidence`` or ``file_evidence`` gives -> what it shows, in which
+            colours.
         caveat: why its values must not rank systems alone; empty for metrics that may. A metric with a caveat is shown
             and compared, and never decides.
     """
@@ -259,6 +261,7 @@ class Metric(ABC):
     bounds: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
     higher_is_better: ClassVar[bool] = True
     source: ClassVar[str]
+    evidence_words: ClassVar[Mapping[str, str]] = {}
     caveat: ClassVar[str] = ""
 
     def member_features(self, measure: Measure) -> tuple[Feature, ...]:
