@@ -24,6 +24,7 @@ class Facts:
         version: of the metric; 1 when it is not installed.
         further_units: units of further numbers that have another one than the value.
         curve_unit: unit of the numbers a frame, when they have another one than the value.
+        evidence_words: role of a picture that shows why a frame counts as it does -> what it shows.
     """
 
     unit: str
@@ -36,6 +37,7 @@ class Facts:
     version: int = 1
     further_units: Mapping[str, str] = field(default_factory=dict)
     curve_unit: str | None = None
+    evidence_words: Mapping[str, str] = field(default_factory=dict)
 
     def unit_of(self, name: str) -> str:
         """Unit of the further number ``name``."""
@@ -65,6 +67,7 @@ def facts_of(metric: str) -> Facts:
         found.version,
         found.further_units,
         found.curve_unit,
+        found.evidence_words,
     )
 
 

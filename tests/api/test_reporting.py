@@ -155,7 +155,8 @@ def test_a_line_a_video_with_picture_worst_frame_curve_and_values(plain_run):
     decoded = [base64.b64decode(address.removeprefix("data:image/jpeg;base64,")) for address in pictures]
     assert decoded[:2] == expected
     assert decoded[2] == (plain_run / "frames" / f"{row.frames['worst_reference']}.jpg").read_bytes()
-    assert "frame 2, reference beside it" in squeezed(lines[0]["text"])
+    assert re.search(r"blur_ssim is worst in frame 2, .* %\)reference beside it", squeezed(lines[0]["text"]))
+    assert "edge_f1 is worst in frame 2, " in squeezed(lines[0]["text"])
     assert "6 frames of 7 declared, 24 fps" in squeezed(lines[0]["text"])
     assert found.cells(lines[0])["blur_ssim"].startswith(f"{100 * row.value:.2f} %")
     paths = [one["attrs"]["d"] for one in found.all("path", within=lines[0])]

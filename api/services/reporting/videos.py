@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,22 +13,13 @@ from api.services import wording
 from api.services.facts import facts_of
 from api.services.reporting.assets import Assets, Curve
 from api.services.reporting.charts import Scale, Sparkline, sparkline
+from api.services.reporting.evidence import Shot, shots_of
 from api.services.reporting.limits import Limits
 from api.services.results import RunResults
 from gen_eval.records import Score, Status
 
 Clip = tuple[str, str]
 """Sample and member."""
-
-
-@dataclass(frozen=True)
-class Shot:
-    """The worst frame of a clip by some metrics, beside the same frame of the reference clip."""
-
-    metrics: str
-    frame: str
-    picture: str
-    reference: str | None
 
 
 @dataclass(frozen=True)
@@ -236,7 +227,7 @@ class _Illustrator:
             thumbnail = self._picture(
                 next((row.frames["thumbnail"] for row in asked if "thumbnail" in row.frames), None)
             )
-            shots = tuple(self._shots(asked))
+            shots = tuple(shots_of(asked, self._assets.curves, self._picture))
             if self._left < 0:
                 self._left = before
                 break
@@ -247,23 +238,6 @@ class _Illustrator:
         address = None if name is None else self._assets.address(name)
         self._left -= len(address or "")
         return address
-
-    def _shots(self, asked: Iterable[Score]) -> Iterator[Shot]:
-        """The worst frames; metrics that agree on one share it."""
-        seen: dict[tuple[str, str | None], list[Score]] = defaultdict(list)
-        for row in asked:
-            if "worst" in row.frames:
-                seen[row.frames["worst"], row.frames.get("worst_reference")].append(row)
-        for (worst, reference), rows in seen.items():
-            picture = self._picture(worst)
-            frame = rows[0].detail.get("worst_frame")
-            if picture is not None:
-                yield Shot(
-                    ", ".join(row.metric for row in rows),
-                    str(frame) if isinstance(frame, int) else "?",
-                    picture,
-                    self._picture(reference),
-                )
 
     def _with_curves(self, drawn: dict[Clip, Line], clips: Mapping[Clip, Sequence[Score]]) -> dict[Clip, Line]:
         """All curves of a metric share one scale, so that videos can be compared by eye."""
