@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ class ClipSignals:
         self._renditions = renditions
         self._sample = renditions.group.sample
         self._made: dict[tuple[Path, Rendition, ClipSignal], SignalFile | ItemError] = {}
+        self._number = count()
 
     def member(self, member: Generation, measurement: Measurement) -> SignalFile:
         """The file of a generated clip.
@@ -94,6 +96,13 @@ class ClipSignals:
         except ItemError as error:
             raise _of_reference(error, metric.name, metric.signal) from None
 
+    def forget(self, member: Generation) -> None:
+        """Delete what was made of a generated clip: depth maps of two minutes of video fill gigabytes."""
+        for key in [key for key in self._made if key[0] == member.path and key[0] != self._sample.reference]:
+            made = self._made.pop(key)
+            if isinstance(made, SignalFile):
+                made.path.unlink(missing_ok=True)
+
     def _computed(self, path: Path, signal: ClipSignal, rendition: Rendition) -> SignalFile:
         key = (path, self._renditions.effective(path, rendition), signal)
         if key not in self._made:
@@ -111,7 +120,7 @@ class ClipSignals:
     def _compute(self, path: Path, rendition: Rendition, signal: ClipSignal) -> SignalFile:
         for name in signal.networks:
             ensure(name)
-        target = self._renditions.scratch / f"{signal.name}-{len(self._made)}{signal.suffix}"
+        target = self._renditions.scratch / f"{signal.name}-{next(self._number)}{signal.suffix}"
         with self._renditions.show(path, rendition) as shown:
             facts = dict(signal(shown.clip, target))
             video = shown.stream.detail()

@@ -57,12 +57,13 @@ def by_files(group: Group, plan: Plan, scratch: Callable[[], Path], log: list[st
     if not measurements:
         return
     signals = ClipSignals(Renditions(group, plan, scratch()))
-    for measurement in measurements:
-        for member in group.members:
+    for member in group.members:
+        for measurement in measurements:
             lane, counted = _lane(member, measurement, signals, plan, log)
             for protocol in measurement.protocols:
                 result = _result(lane, counted, measurement, protocol)
                 yield Outcome(member.member, measurement, protocol, result, dict(lane.pictures))
+        signals.forget(member)
 
 
 def _lane(

@@ -21,11 +21,13 @@ from gen_eval.protocols import Preset, Protocol
 from gen_eval.records import Flag, Generation, Group, InputError, ItemError, MetricResult, Reason, Sample, Status
 
 MADE: Counter[tuple[int, int]] = Counter()
+LEFT: list[int] = []
 
 
 def levels_file(clip, target: Path, scale: int):
     """What a network would do, in one line: the mean of each frame."""
     MADE[clip.info.height, clip.info.width] += 1
+    LEFT.append(1 + len(list(target.parent.glob("depth-*"))))
     values = [float(frame.mean()) * scale for chunk in clip.chunks for frame in chunk]
     target.write_text(json.dumps(values))
     return {"frames": len(values), "prompt": clip.info.prompt}
@@ -117,6 +119,7 @@ def clip(tmp_path):
 @pytest.fixture(autouse=True)
 def count():
     MADE.clear()
+    LEFT.clear()
 
 
 def group(paths, reference=None, **sample):
@@ -133,6 +136,7 @@ def test_a_signal_is_made_once_of_each_clip_and_the_reference(clip):
     found = results(group(paths, clip("r", smooth(5)), prompt="a cup"), plan(Levels()))
     assert [found[str(k), "levels"].result.value for k in range(3)] == pytest.approx([0, 1, 2])
     assert MADE == {(32, 48): 4}
+    assert LEFT == [1, 2, 2, 2]  # of members, only the file at work is kept
     result = found["2", "levels"].result
     assert result.detail["signal"]["generated"]["prompt"] == "a cup"
     assert result.detail["signal"]["generated"]["video"]["decoded_frames"] == 5
