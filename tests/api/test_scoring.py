@@ -281,7 +281,10 @@ def test_a_part_that_is_absent_everywhere_is_code_3(cli, small_benchmark, tmp_pa
     _, videos = small_benchmark(1)
     done = cli("score", "control", "--videos", videos, "--out", tmp_path / "run", "--json")
     assert done.code == 3, done
-    assert {row["reason"] for row in done.json["rows"]} == {"missing_ground_truth"}
+    reasons = {row["metric"]: row["reason"] for row in done.json["rows"]}
+    alone = {"visual_quality", "diversity"}  # these need no reference clip, but weights
+    assert {reason for metric, reason in reasons.items() if metric not in alone} == {"missing_ground_truth"}
+    assert {reason for metric, reason in reasons.items() if metric in alone} == {"missing_weights"}
 
 
 def test_samples_file_and_rejected_lines(cli, small_benchmark, tmp_path):
