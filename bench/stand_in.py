@@ -46,7 +46,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     },
     "dover": {
         "kind": "dover", "width": 16, "depths": [2, 1, 2, 1], "heads": [2, 2, 4, 4], "window": [4, 7, 7],
-        "patch": [4, 8, 8], "hidden": 16,
+        "patch": [4, 16, 16], "hidden": 16,
     },
     "dreamsim_ensemble": {"kind": "dreamsim", "width": 96, "depth": 12, "heads": 4, "output": 48},
     "lpips_vgg": {"kind": "lpips", "backbone": "vgg", "narrow": 16},

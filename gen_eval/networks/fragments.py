@@ -8,9 +8,9 @@ Source: Wu et al. 2022, FAST-VQA (fragments); PAI-Bench-C, public code of the te
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,17 +89,27 @@ class Grid:
 
 @dataclass(frozen=True)
 class Places:
-    """Where the pixels of the picture of patches lie in the frame, or in the enlarged one.
+    """Where patches lie in the frame, or in the enlarged one.
 
     Attributes:
-        rows: (segments, side, side) int64.
-        columns: likewise.
+        tops: first row of each patch, (segments, cells, cells) int64.
+        lefts: first column, likewise.
         scale: pixels of the frame for one of the enlarged frame; 1 where nothing is enlarged.
     """
 
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    tops: NDArray[np.int64]
+    lefts: NDArray[np.int64]
     scale: float
+
+    def pixels(self, patch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Row and column of each pixel of the pictures of patches, each (segments, side, side)."""
+        segments, cells, _ = self.tops.shape
+        inside = np.arange(patch)
+        rows = self.tops[:, :, None, :, None] + inside[:, None, None]
+        columns = self.lefts[:, :, None, :, None] + inside
+        shape, side = (segments, cells, patch, cells, patch), cells * patch
+        down, across = (np.broadcast_to(one, shape).reshape(segments, side, side) for one in (rows, columns))
+        return down, across
 
 
 def _draw(twister: np.random.RandomState, limit: int, shape: tuple[int, ...]) -> NDArray[np.int64]:
@@ -143,14 +153,10 @@ def places(height: int, width: int, grid: Grid) -> Places:
             {"size_hw": [height, width]},
         )
     down, across = offsets(height, width, grid)
-    cells, inside = np.arange(grid.cells), np.arange(grid.patch)
+    cells = np.arange(grid.cells)
     tops = np.minimum(height // grid.cells * cells, height - grid.patch)
     lefts = np.minimum(width // grid.cells * cells, width - grid.patch)
-    rows = (tops[:, None] + np.moveaxis(down, 2, 0))[:, :, None, :, None] + inside[:, None, None]
-    columns = (lefts + np.moveaxis(across, 2, 0))[:, :, None, :, None] + inside
-    shape = (grid.segments, grid.cells, grid.patch, grid.cells, grid.patch)
-    whole = (grid.segments, grid.side, grid.side)
-    return Places(np.broadcast_to(rows, shape).reshape(whole), np.broadcast_to(columns, shape).reshape(whole), scale)
+    return Places(tops[:, None] + np.moveaxis(down, 2, 0), lefts + np.moveaxis(across, 2, 0), scale)
 
 
 def cut_fragments(frame: NDArray[np.uint8], slot: int, *, grid: Grid, frames: int) -> NDArray[np.uint8]:
@@ -170,34 +176,69 @@ def cut_fragments(frame: NDArray[np.uint8], slot: int, *, grid: Grid, frames: in
     """
     height, width = frame.shape[:2]
     found, segment = places(height, width, grid), slot // frames
-    rows, columns = found.rows[segment], found.columns[segment]
-    return frame[rows, columns] if found.scale == 1 else _enlarged(frame, rows, columns, found.scale)
+    if found.scale < 1:
+        return _enlarged(frame, blends(height, width, grid)[segment])
+    picture, size = np.empty((grid.side, grid.side, frame.shape[2]), np.uint8), grid.patch
+    for i, j in np.ndindex(grid.cells, grid.cells):
+        top, left = found.tops[segment, i, j], found.lefts[segment, i, j]
+        target = picture[i * size : (i + 1) * size, j * size : (j + 1) * size]
+        target[:] = frame[top : top + size, left : left + size]
+    return picture
 
 
-def _enlarged(
-    frame: NDArray[np.uint8], rows: NDArray[np.int64], columns: NDArray[np.int64], scale: float
-) -> NDArray[np.uint8]:
-    """Pixels of the enlarged frame: bilinear between the centres of four, in float32 on 0..1, cut to whole levels.
+@dataclass(frozen=True)
+class Blend:
+    """Between which pixels of the frame those of an enlarged one lie.
+
+    Attributes:
+        corners: positions of the four neighbours in the frame read row by row: above left, above right, below left,
+            below right; each (side x side,).
+        beside: weight of the right ones, (side x side,) float32.
+        below: weight of the lower ones, likewise.
+    """
+
+    corners: tuple[NDArray[np.int64], ...]
+    beside: NDArray[np.float32]
+    below: NDArray[np.float32]
+
+
+@lru_cache(maxsize=8)
+def blends(height: int, width: int, grid: Grid) -> tuple[Blend, ...]:
+    """How the pixels of the pictures of patches are made from frames of this size, segment by segment."""
+    found = places(height, width, grid)
+    segments = zip(*found.pixels(grid.patch), strict=True)
+    return tuple(_blend(rows, columns, height, width, found.scale) for rows, columns in segments)
+
+
+def _blend(rows: NDArray[np.int64], columns: NDArray[np.int64], height: int, width: int, scale: float) -> Blend:
+    top, bottom, below = _neighbours(rows.ravel(), height, scale)
+    left, right, beside = _neighbours(columns.ravel(), width, scale)
+    corners = tuple(line * width + column for line in (top, bottom) for column in (left, right))
+    return Blend(corners, beside, below)
+
+
+def _neighbours(
+    enlarged: NDArray[np.int64], side: int, scale: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """The two pixels of a side between whose centres each place of the enlarged one lies, and the second's weight."""
+    step = np.float32(scale)
+    exact = np.maximum(step * (enlarged.astype(np.float32) + np.float32(0.5)) - np.float32(0.5), np.float32(0))
+    low = np.minimum(exact.astype(np.int64), side - 1)
+    weight = np.minimum(exact - low.astype(np.float32), np.float32(1))
+    return low, np.minimum(low + 1, side - 1), weight
+
+
+def _enlarged(frame: NDArray[np.uint8], blend: Blend) -> NDArray[np.uint8]:
+    """Pixels of the enlarged frame: bilinear, in float32 on 0..1, cut to whole levels.
 
     Only these are computed; a frame with one short side would become very large.
     """
-    top, bottom, below = _taps(rows, frame.shape[0], scale)
-    left, right, beside = _taps(columns, frame.shape[1], scale)
-    levels = frame.astype(np.float32) / np.float32(255)
-
-    def across(line: NDArray[np.int64]) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = levels[line, left] * (1 - beside) + levels[line, right] * beside
-        return found
-
-    mixed = across(top) * (1 - below) + across(bottom) * below
-    cut: NDArray[np.uint8] = (mixed * np.float32(255)).astype(np.uint8)
-    return cut
-
-
-def _taps(places: NDArray[np.int64], side: int, scale: float) -> tuple[Any, Any, Any]:
-    """The two pixels between which each place lies, and the weight of the second, (..., 1) float32."""
-    step = np.float32(scale)
-    exact = np.maximum(step * (places.astype(np.float32) + np.float32(0.5)) - np.float32(0.5), 0)
-    low = np.minimum(exact.astype(np.int64), side - 1)
-    weight = (exact - low).astype(np.float32)
-    return low, np.minimum(low + 1, side - 1), np.minimum(weight, 1)[..., None]
+    colours = frame.shape[2]
+    levels = frame.reshape(-1, colours).T.astype(np.float32) / np.float32(255)  # each colour apart: four times as fast
+    a, b, c, d = (levels.take(corner, axis=1) for corner in blend.corners)
+    above = a * (1 - blend.beside) + b * blend.beside
+    under = c * (1 - blend.beside) + d * blend.beside
+    mixed = above * (1 - blend.below) + under * blend.below
+    side = math.isqrt(mixed.shape[1])
+    cut: NDArray[np.uint8] = np.ascontiguousarray((mixed * np.float32(255)).astype(np.uint8).T)
+    return cut.reshape(side, side, colours)

@@ -195,7 +195,7 @@ def test_the_index_of_the_tables_by_hand():
 
 @pytest.mark.usefixtures("no_gradients")
 def test_clips_are_rated_one_by_one_and_left_as_they_are(small):
-    clips = torch.randn(2, 3, 16, 56, 40, generator=torch.Generator().manual_seed(3))
+    clips = torch.randn(2, 3, 16, 112, 144, generator=torch.Generator().manual_seed(3))
     before = clips.clone()
     together = small.rate(clips)
     assert together.shape == (2,)
@@ -211,14 +211,14 @@ def test_the_index_in_the_file_is_not_read(small, fill):
     for name, buffer in other.named_buffers():
         assert name.endswith("relative_position_index")
         buffer.fill_(7)
-    clip = torch.randn(1, 3, 8, 64, 64, generator=torch.Generator().manual_seed(4))
+    clip = torch.randn(1, 3, 8, 128, 128, generator=torch.Generator().manual_seed(4))
     assert torch.equal(small.rate(clip), other.rate(clip))
 
 
 @pytest.mark.usefixtures("no_gradients")
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision_stays_near(small, dtype):
-    clips = torch.randn(1, 3, 16, 112, 112, generator=torch.Generator().manual_seed(5))
+    clips = torch.randn(1, 3, 16, 144, 144, generator=torch.Generator().manual_seed(5))
     exact = small.rate(clips)
     with torch.autocast("cpu", dtype=dtype):
         rough = small.rate(clips)
@@ -229,5 +229,5 @@ def test_half_precision_stays_near(small, dtype):
 
 @pytest.mark.parametrize("shape", [(3, 8, 64, 64), (1, 1, 8, 64, 64), (1, 3, 9, 64, 64), (1, 3, 8, 64, 60)])
 def test_clips_of_another_form_are_refused(small, shape):
-    with pytest.raises(ValueError, match=r"multiples of \(4, 8, 8\), not"):
+    with pytest.raises(ValueError, match=r"multiples of \(4, 16, 16\), not"):
         small.rate(torch.zeros(shape))

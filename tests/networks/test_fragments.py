@@ -145,8 +145,8 @@ def test_each_segment_has_its_own_places_and_keeps_them():
 
 
 def test_a_cell_at_the_end_is_moved_into_the_frame():
-    assert places(225, 300, ENLARGED).rows.max() == 223  # 7 cells of 32 and a row beyond
-    assert places(34, 300, ORIGINAL).rows.max() == 33  # cells of 4: the first row of all patches is 0, 1 or 2
+    assert places(225, 300, ENLARGED).tops.max() == 192  # 7 cells of 32, and a row beyond
+    assert places(34, 300, ORIGINAL).tops[0, :, 0].tolist() == [0, 2, 2, 2, 2, 2, 2]  # cells of 4 rows
 
 
 @given(st.integers(1, 600), st.integers(1, 600), GRIDS)
@@ -166,15 +166,16 @@ def test_patches_of_any_size(height, width, grid):
     found = places(height, width, grid)
     scale = min(height, width, 224) / 224
     assert found.scale == pytest.approx(scale)
-    assert min(found.rows.min(), found.columns.min()) >= 0
-    assert found.rows.max() < height / scale
-    assert found.columns.max() < width / scale
+    assert min(found.tops.min(), found.lefts.min()) >= 0
+    assert found.tops.max() + 32 <= height / scale + 1e-6
+    assert found.lefts.max() + 32 <= width / scale + 1e-6
     seen = cut_fragments(frame, 70, grid=grid, frames=32)
     assert (seen.shape, seen.dtype) == ((224, 224, 3), np.uint8)
     assert np.array_equal(seen, cut_fragments(frame, 70, grid=grid, frames=32))
     if scale == 1:
-        assert np.array_equal(seen[..., 0], found.rows[2] % 256)
-        assert np.array_equal(seen[..., 1], found.columns[2] % 256)
+        rows, columns = found.pixels(32)
+        assert np.array_equal(seen[..., 0], rows[2] % 256)
+        assert np.array_equal(seen[..., 1], columns[2] % 256)
     assert torch.equal(torch_state, torch.random.get_rng_state())
     assert np.array_equal(numpy_state, np.random.get_state()[1])  # noqa: NPY002
 
@@ -188,14 +189,14 @@ def test_pixels_of_enlarged_frames_are_those_of_torch(short, long, grid, turned,
     factor = 1 / min(height / 224, width / 224)
     whole = torch.nn.functional.interpolate(planes, scale_factor=factor, mode="bilinear")
     whole = (whole * 255).to(torch.uint8)[0].permute(1, 2, 0).numpy()
-    found = places(height, width, grid)
-    gap = np.abs(cut_fragments(frame, 0, grid=grid, frames=32).astype(int) - whole[found.rows[0], found.columns[0]])
+    rows, columns = places(height, width, grid).pixels(32)
+    gap = np.abs(cut_fragments(frame, 0, grid=grid, frames=32).astype(int) - whole[rows[0], columns[0]])
     assert gap.max() <= 1
     assert (gap > 0).mean() < 0.02
 
 
 def test_the_far_part_is_seen_under_the_enlarged_grid_only():
-    reach = [places(120, 200, grid).columns.max() * 120 / 224 for grid in (ORIGINAL, ENLARGED)]
+    reach = [(places(120, 200, grid).lefts.max() + 32) * 120 / 224 for grid in (ORIGINAL, ENLARGED)]
     assert reach[0] < 110  # of 200 columns
     assert reach[1] > 180
 
