@@ -16,7 +16,9 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from bench.stand_in_folders import COMPANIONS, write_folder
 from gen_eval import weights
+from gen_eval.networks.folders import TENSORS
 
 if TYPE_CHECKING:
     from torch import nn
@@ -42,7 +44,7 @@ SMALL: Mapping[str, Mapping[str, Any]] = {
     },
     "vda_small": {
         "kind": "video_depth", "width": 64, "depth": 4, "heads": 4, "patch": 14, "grid": 5, "taps": [1, 2, 3, 4],
-        "levels": [16, 32, 32, 64], "fused": 32, "temporal_heads": 4, "window": 32,
+        "levels": [16, 32, 64, 128], "fused": 64, "temporal_heads": 4, "window": 32,
     },
     "dover": {
         "kind": "dover", "width": 16, "depths": [2, 1, 2, 1], "heads": [2, 2, 4, 4], "window": [4, 7, 7],
@@ -98,6 +100,8 @@ def _fits(name: str, patterns: Iterable[str]) -> bool:
 def write(folder: Path, checkpoints: list[str], *, small: bool) -> dict[str, str]:
     """Write stand-ins for ``checkpoints``, and the catalogue that names them.
 
+    Networks that are folders are always small.
+
     Returns:
         The environment variables with which gen-eval finds them.
     """
@@ -111,11 +115,16 @@ def write(folder: Path, checkpoints: list[str], *, small: bool) -> dict[str, str
         network = dict(SMALL.get(name, {}) if small else {}) or dict(published.network or {})
         home = folder / "weights" / name
         home.mkdir(parents=True, exist_ok=True)
-        save_file(numbers(build(network, name=name), str(network["kind"])), home / "stand-in.safetensors")
+        source: dict[str, Any] = {"file": "stand-in.safetensors", "container": "safetensors"}
+        if (kind := str(network["kind"])) in COMPANIONS:
+            write_folder(home, kind, seeded_array)
+            source |= {"file": TENSORS, "companions": COMPANIONS[kind]}
+        else:
+            save_file(numbers(build(network, name=name), kind), home / "stand-in.safetensors")
         catalogue[name] = {
             **published.model_dump(exclude={"name", "note"}),
             "title": f"{published.title}, stand-in numbers",
-            "sources": [{"file": "stand-in.safetensors", "container": "safetensors"}],
+            "sources": [source],
             "manifest": None,
             "network": network,
         }

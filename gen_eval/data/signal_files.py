@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -139,25 +139,74 @@ def masks_document(objects: Iterable[tuple[str, Bool]], size: Size | None = None
     Raises:
         ValueError: masks differ in size, are not bool, or there is neither an object nor a size.
     """
-    written: list[dict[str, Any]] = []
+    written: list[tuple[str, list[str | None]]] = []
     for phrase, mask in objects:
         if mask.dtype != np.bool_ or mask.ndim != 3:
             raise ValueError(f"the mask of {phrase!r} must be (T, H, W) bool, not {mask.shape} {mask.dtype}")
         size = size or (mask.shape[0], mask.shape[1], mask.shape[2])
         if mask.shape != tuple(size):
             raise ValueError(f"the mask of {phrase!r} has shape {mask.shape}; the others have {size}")
-        written.append({"phrase": phrase, "rle": _run_lengths(mask)})
+        written.append((phrase, _run_lengths(mask)))
     if size is None:
         raise ValueError("without an object the size (T, H, W) must be given")
-    return (json.dumps({"size": list(size), "objects": written}, ensure_ascii=False) + "\n").encode()
+    return _document(size, written)
 
 
-def _run_lengths(mask: Bool) -> list[str | None]:
+def _document(size: Size, objects: Iterable[tuple[str, Sequence[str | None]]]) -> bytes:
+    listed = [{"phrase": phrase, "rle": list(runs)} for phrase, runs in objects]
+    return (json.dumps({"size": list(size), "objects": listed}, ensure_ascii=False) + "\n").encode()
+
+
+def _run_lengths(masks: Bool) -> list[str | None]:
+    """Compressed run lengths of masks (n, H, W), ``None`` for an empty one."""
     from pycocotools import mask as coco
 
-    runs = coco.encode(np.asfortranarray(np.moveaxis(mask, 0, -1), dtype=np.uint8))
-    seen = [bool(frame.any()) for frame in mask]
+    runs = coco.encode(np.asfortranarray(np.moveaxis(masks, 0, -1), dtype=np.uint8))
+    seen = [bool(mask.any()) for mask in masks]
     return [run["counts"].decode("ascii") if here else None for run, here in zip(runs, seen, strict=True)]
+
+
+class MasksWriter:
+    """Writes masks to ``<id>.masks.json`` frame by frame; a context manager.
+
+    Only run lengths are kept. The file is that of :func:`masks_document`; it appears when the block ends, and not at
+    all when it ends with an error.
+
+    Args:
+        path: the file.
+        phrases: one for each object, in order of detection; there may be none.
+        height: pixels of a frame.
+        width: likewise.
+    """
+
+    def __init__(self, path: Path, phrases: Sequence[str], height: int, width: int) -> None:
+        self._path, self._size = Path(path), (height, width)
+        self._frames = 0
+        self._objects: list[tuple[str, list[str | None]]] = [(phrase, []) for phrase in phrases]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is None:
+            write_atomic(self._path, _document((self._frames, *self._size), self._objects))
+
+    def add(self, masks: Bool) -> None:
+        """Append the next frame.
+
+        Args:
+            masks: (n, H, W) bool, one for each object.
+
+        Raises:
+            ValueError: they are of another number, size or type.
+        """
+        wanted = (len(self._objects), *self._size)
+        if masks.shape != wanted or masks.dtype != np.bool_:
+            raise ValueError(f"masks of a frame must be {wanted} bool, not {masks.shape} {masks.dtype}")
+        self._frames += 1
+        if self._objects:
+            for (_, runs), new in zip(self._objects, _run_lengths(masks), strict=True):
+                runs.append(new)
 
 
 def write_masks(path: Path, objects: Iterable[tuple[str, Bool]], size: Size | None = None) -> None:

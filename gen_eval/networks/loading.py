@@ -26,6 +26,8 @@ TASKS: Mapping[str, str] = {
     "embed_text": "read texts",
     "interpolate": "guess the frame between two frames",
     "flow": "follow pixels from frame to frame",
+    "detect": "find what a text names",
+    "track": "follow objects through a clip",
     "rate": "rate clips",
     "depth": "tell how near things are",
     "distances": "tell how different pictures look",

@@ -116,6 +116,30 @@ def make(
     return _normalised_bytes(seen, normalise)
 
 
+def at_size(
+    frames: NDArray[np.uint8],
+    size: tuple[int, int],
+    *,
+    filter: str,
+    antialias: bool = False,
+    normalise: str = "none",
+    backend: str = "torch",
+) -> Tensor:
+    """``frames`` (n, H, W, 3) uint8 RGB, whole, at another size: (n, 3, *size) float32 in main memory.
+
+    For networks that say themselves which size they look at; the other parameters are those of :func:`make`.
+
+    Raises:
+        InputError: a parameter has a value that is not known here.
+    """
+    _check(filter=filter, antialias=antialias, normalise=normalise, backend=backend)
+    window = Window(0, 0, *size)
+    if backend == "pillow":
+        return _normalised_bytes(_with_pillow(frames, size, window, filter), normalise)
+    seen = _with_torch(planes_of(frames), size, window, filter, antialias=antialias, rounded=False)
+    return _normalised_bytes(seen, normalise)
+
+
 def _check(**values: Any) -> None:
     for name, value in values.items():
         if value not in _KNOWN[name]:
@@ -194,7 +218,12 @@ def _with_pillow(frames: NDArray[np.uint8], size: tuple[int, int], window: Windo
 
 
 def normalised(pictures: Tensor, name: str) -> Tensor:
-    """``pictures`` (n, 3, h, w), 0..1, less each channel's mean and over its deviation (``imagenet``, ``clip``)."""
+    """``pictures`` (n, 3, h, w), 0..1, less each channel's mean and over its deviation (``imagenet``, ``clip``).
+
+    Raises:
+        InputError: there are no statistics of that name.
+    """
+    _check(normalise=name)
     mean, deviation = (torch.tensor(values, device=pictures.device).view(3, 1, 1) for values in _STATISTICS[name])
     return ((pictures - mean) / deviation).to(pictures.dtype)
 
