@@ -21,6 +21,7 @@ import pickle  # noqa: TID251 - the one place that reads the published form; see
 import pickletools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias, overload
 
@@ -71,7 +72,7 @@ class Segmentation(Sequence[MaskObject]):
     source: str
     size: Size | None
     phrases: tuple[str, ...]
-    _decode: tuple[Callable[[], Mask], ...] = field(repr=False)
+    _decode: tuple[Callable[[int, int], Mask], ...] = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.phrases)
@@ -90,8 +91,19 @@ class Segmentation(Sequence[MaskObject]):
         """
         if isinstance(index, slice):
             return Segmentation(self.source, self.size, self.phrases[index], self._decode[index])
+        frames = 0 if self.size is None else self.size[0]
+        return self.phrases[index], self.part(index, 0, frames)
+
+    def part(self, index: int, start: int, stop: int) -> Mask:
+        """The mask of an object in the frames from ``start`` up to ``stop``.
+
+        Our own form decodes these frames only; the published one, which is a single run over all frames, all of them.
+
+        Raises:
+            ItemError: ``undecodable``, the run lengths do not fill the mask.
+        """
         try:
-            return self.phrases[index], self._decode[index]()
+            return self._decode[index](start, stop)
         except ValueError as error:
             raise _undecodable(self.source, f"object {index}: {error}") from error
 
@@ -137,7 +149,7 @@ def _from_pickle(name: str, content: bytes) -> Segmentation:
         raise _MalformedError(f"it holds a {type(items).__name__}; expected a list of objects")
     _check_count(len(items))
     phrases: list[str] = []
-    decoders: list[Callable[[], Mask]] = []
+    decoders: list[Callable[[int, int], Mask]] = []
     size: Size | None = None
     for index, item in enumerate(items):
         phrase, own, counts = _published_object(index, item)
@@ -145,7 +157,7 @@ def _from_pickle(name: str, content: bytes) -> Segmentation:
             raise _MalformedError(f"object {index} has size {own}, those before it {size}")
         size = own
         phrases.append(phrase)
-        decoders.append(lambda counts=counts, own=own: _column(counts, own))  # type: ignore[misc]
+        decoders.append(partial(_column, counts, own))
     return Segmentation(name, size, tuple(phrases), tuple(decoders))
 
 
@@ -185,9 +197,9 @@ def _published_object(index: int, item: Any) -> tuple[str, Size, bytes]:
     return _phrase(index, item), size, counts
 
 
-def _column(counts: bytes, size: Size) -> Mask:
-    """A mask that is stored as one column in C order."""
-    return _decoded(counts, math.prod(size), 1).reshape(size)
+def _column(counts: bytes, size: Size, start: int, stop: int) -> Mask:
+    """Frames of a mask that is stored as one column in C order."""
+    return _decoded(counts, math.prod(size), 1).reshape(size)[start:stop]
 
 
 # --- our form --------------------------------------------------------------------------------------------------------
@@ -200,19 +212,20 @@ def _from_json(name: str, content: bytes) -> Segmentation:
     size = _size(document.get("size"), "size")
     _check_count(len(document["objects"]))
     phrases: list[str] = []
-    decoders: list[Callable[[], Mask]] = []
+    decoders: list[Callable[[int, int], Mask]] = []
     for index, item in enumerate(document["objects"]):
         codes = _field(index, item, "rle", list)
         if len(codes) != size[0] or not all(code is None or isinstance(code, str) for code in codes):
             raise _MalformedError(f"rle of object {index} must be {size[0]} texts or nulls, one for each frame")
         phrases.append(_phrase(index, item))
-        decoders.append(lambda codes=codes: _frames(codes, size))  # type: ignore[misc]
+        decoders.append(partial(_frames, codes, size))
     return Segmentation(name, size, tuple(phrases), tuple(decoders))
 
 
-def _frames(codes: Sequence[str | None], size: Size) -> Mask:
-    mask = np.zeros(size, np.bool_)
-    for frame, code in zip(mask, codes, strict=True):
+def _frames(codes: Sequence[str | None], size: Size, start: int, stop: int) -> Mask:
+    wanted = codes[start:stop]
+    mask = np.zeros((len(wanted), *size[1:]), np.bool_)
+    for frame, code in zip(mask, wanted, strict=True):
         if code is not None:
             frame[:] = _decoded(code.encode("ascii", "replace"), size[1], size[2])
     return mask

@@ -1,31 +1,34 @@
 """Making control signals of videos: what generators are steered by and fidelity is measured against.
 
-The public layout is written: ``canny/<name>.mp4``, ``blur/<name>.mp4`` for people and generators, and
-``edges/<name>.npz`` with the exact maps (the mp4 is lossy). A signal whose network is absent is skipped with a reason.
+The public layout is written: ``canny/``, ``blur/``, ``depth_vids/`` and ``sam2_vids/`` hold ``<name>.mp4`` for people
+and generators; ``edges/<name>.npz``, ``depth_npzs/<name>.npz`` and ``masks/<name>.masks.json`` what metrics read (the
+mp4 is lossy). Depth and segmentation come from the networks of the metrics that read them, shown in the same way as
+there; a signal whose weights are absent is skipped with a reason.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from api.services.captions import SamplesOfVideos
 from api.services.preparation import Progress, silent
+from api.services.signal_makers import METRIC_OF, Maker, maker_of
+from gen_eval import weights
 from gen_eval.data import list_videos
-from gen_eval.data.signal_files import write_edges
-from gen_eval.media import ClipStream, open_clip, sha256_file, write_clip
-from gen_eval.protocols import Protocol, load_preset, load_protocol
-from gen_eval.records import InputError, ItemError, Reason
+from gen_eval.features.arrays import out_of_memory
+from gen_eval.media import sha256_file
+from gen_eval.networks.placement import Placement, placed, placement_of
+from gen_eval.protocols import load_preset
+from gen_eval.records import InputError, ItemError, Reason, Status
 from gen_eval.records.files import remove_leftovers, write_atomic
 
-SIGNALS = ("blur", "edge", "depth", "seg")
-_CHUNK = 8
+SIGNALS = tuple(METRIC_OF)
 
 
 @dataclass(frozen=True)
@@ -51,25 +54,35 @@ def extract_signals(
     out: Path,
     *,
     signals: tuple[str, ...] = ("blur", "edge"),
+    data: Path | None = None,
     protocol: str = "corrected",
     preset: str = "121-frames",
+    device: str = "auto",
+    dtype: str = "float32",
     progress: Progress = silent,
 ) -> list[Extracted]:
     """Write control signals of every video in ``videos``.
 
     ``signals.json`` in ``out`` says what each file was made from: a file that was made from the same video, with the
-    same parameters, and is whole is kept, so the same call goes on where it stopped; others are written again.
+    same parameters and weights, and is whole is kept, so the same call goes on where it stopped; others are written
+    again. A file that it does not know of was put there by somebody else and is never written over.
 
     Args:
         videos: folder of videos.
         out: folder to write.
         signals: of ``blur``, ``edge``, ``depth``, ``seg``.
-        protocol: whose filter and thresholds are used.
+        data: benchmark that the videos were made for; captions for ``seg`` come from it, and the sizes of the reference
+            clips where the protocol shows clips at these. By default each video is its own reference, and captions are
+            ``captions/<id>.json`` beside the folder of videos.
+        protocol: whose filter, thresholds and networks are used.
         preset: how many frames.
+        device: where networks run: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        dtype: number format of networks.
         progress: told how far the work is.
 
     Raises:
-        InputError: an unknown signal, protocol or preset, two videos of one name, or no video in the folder.
+        InputError: an unknown signal, protocol, preset or device, two videos of one name, no video in the folder, or
+            data that cannot be used.
     """
     if unknown := [signal for signal in signals if signal not in SIGNALS]:
         raise InputError(f"unknown signal {', '.join(unknown)}; expected some of {', '.join(SIGNALS)}")
@@ -78,24 +91,34 @@ def extract_signals(
         raise InputError(f"{videos} holds no video")
     if twice := [name for name, count in Counter(path.stem for path in paths).items() if count > 1]:
         raise InputError(f"{videos} holds several videos named {twice[0]}; their signals would have one name")
-    how = {signal: load_protocol(_METRIC_OF[signal], protocol) for signal in signals if signal in _METRIC_OF}
-    limit = load_preset(preset).limit
+    limit = load_preset(preset)
+    samples = SamplesOfVideos(videos, data)
+    makers = {signal: maker_of(signal, protocol, limit, samples) for signal in dict.fromkeys(signals)}
     made = _Record(out / RECORD)
     done: list[Extracted] = []
-    for number, path in enumerate(paths, start=1):
-        for signal in signals:
-            if signal in how:
-                done.append(_extract(path, out, signal, how[signal], limit, made))
-            else:
-                message = f"{signal} needs a network that is not part of this release"
-                done.append(Extracted(path.name, signal, "skipped", (), Reason.MISSING_WEIGHTS, message))
-        progress("extracting", number, len(paths))
+    with _placed(makers.values(), device, dtype):
+        for number, path in enumerate(paths, start=1):
+            done += [_extract(path, out, signal, maker, made) for signal, maker in makers.items()]
+            progress("extracting", number, len(paths))
     return done
 
 
 RECORD = "signals.json"
-_METRIC_OF = {"blur": "blur_ssim", "edge": "edge_f1"}
-_FILES = {"blur": ("blur/{}.mp4",), "edge": ("canny/{}.mp4", "edges/{}.npz")}
+_FILES = {
+    "blur": ("blur/{}.mp4",),
+    "edge": ("canny/{}.mp4", "edges/{}.npz"),
+    "depth": ("depth_npzs/{}.npz", "depth_vids/{}.mp4"),
+    "seg": ("masks/{}.masks.json", "sam2_vids/{}.mp4"),
+}
+
+
+def _placed(makers: Iterable[Maker], device: str, dtype: str) -> AbstractContextManager[None]:
+    """Where networks run; nothing is looked for when none of them can be used."""
+    asked = Placement("cpu" if device == "auto" else device, dtype)  # type: ignore[arg-type]
+    usable = any(
+        maker.networks and all(weights.locate(name) is not None for name in maker.networks) for maker in makers
+    )
+    return placed(placement_of(device, asked.dtype)) if usable else nullcontext()
 
 
 class _Record:
@@ -110,75 +133,61 @@ class _Record:
             except (OSError, ValueError, TypeError) as error:
                 raise InputError(f"{path} cannot be read: {error}; remove it to write all signals again") from error
 
-    def holds(self, key: str, source: dict[str, Any], files: list[Path]) -> bool:
+    def knows(self, key: str) -> bool:
+        """Whether the files of ``key`` were written, or begun, by this command."""
+        return key in self._entries
+
+    def holds(self, key: str, source: Mapping[str, Any], files: list[Path]) -> bool:
         """Whether ``files`` were made from ``source`` and still have the content that they were written with."""
         entry = self._entries.get(key)
         if not isinstance(entry, dict) or entry.get("source") != source:
             return False
         return all(path.is_file() for path in files) and entry.get("files") == [sha256_file(path) for path in files]
 
-    def add(self, key: str, source: dict[str, Any], files: list[Path]) -> None:
-        """Remember what ``files`` were made from."""
-        self._entries[key] = {"source": source, "files": [sha256_file(path) for path in files]}
+    def begin(self, key: str) -> None:
+        """Remember that files are ours before there are any: a kill leaves some that the next call may replace."""
+        if key not in self._entries:
+            self._write(key, {})
+
+    def add(self, key: str, source: Mapping[str, Any], files: list[Path], facts: Mapping[str, Any]) -> None:
+        """Remember what ``files`` were made from, and what is to be said of it."""
+        entry = {"source": dict(source), "files": [sha256_file(path) for path in files]}
+        self._write(key, entry | ({"facts": dict(facts)} if facts else {}))
+
+    def _write(self, key: str, entry: Mapping[str, Any]) -> None:
+        self._entries[key] = entry
         content = json.dumps(self._entries, indent=1, sort_keys=True, ensure_ascii=False)
         write_atomic(self._path, f"{content}\n".encode())
 
 
-def _extract(path: Path, out: Path, signal: str, protocol: Protocol, limit: int | None, made: _Record) -> Extracted:
+def _extract(path: Path, out: Path, signal: str, maker: Maker, made: _Record) -> Extracted:
     files = tuple(name.format(path.stem) for name in _FILES[signal])
     targets = [out / file for file in files]
     key = f"{signal} {path.stem}"
     try:
-        source = {"sha256": sha256_file(path), "parameters": protocol.digest, "limit": limit}
+        if not made.knows(key) and (
+            there := [file for file, target in zip(files, targets, strict=True) if target.exists()]
+        ):
+            said = f"{there[0]} was not written by this command and stays as it is; another --out makes an own one"
+            return Extracted(path.name, signal, "kept", files, None, said)
+        maker.check()
+        source = maker.source(path)
         if made.holds(key, source, targets):
             return Extracted(path.name, signal, "kept", files)
         for target in targets:
             target.parent.mkdir(parents=True, exist_ok=True)
             remove_leftovers(target.parent)
-        {"blur": _write_blur, "edge": _write_edges}[signal](path, targets, protocol, limit)
-        made.add(key, source, targets)
+        made.begin(key)
+        made.add(key, source, targets, maker.make(path, targets))
     except ItemError as error:
-        return Extracted(path.name, signal, "failed", (), error.reason, error.message)
+        status = "skipped" if error.reason.status is Status.SKIPPED else "failed"
+        return Extracted(path.name, signal, status, (), error.reason, error.message)
+    except MemoryError:
+        spent = out_of_memory()
+        return Extracted(path.name, signal, "failed", (), spent.reason, spent.message)
     except OSError as error:
         raise InputError(f"the signals of {path.name} cannot be written to {out}: {error}") from error
     return Extracted(path.name, signal, "written", files)
-
-
-def _write_blur(path: Path, targets: list[Path], protocol: Protocol, limit: int | None) -> None:
-    from control_metrics.signals import blur_signal
-
-    _write_video(path, targets[0], lambda frames: blur_signal(frames, protocol.measure), limit)
-
-
-def _write_edges(path: Path, targets: list[Path], protocol: Protocol, limit: int | None) -> None:
-    from control_metrics.signals import edge_signal
-
-    maps: list[NDArray[np.bool_]] = []
-
-    def pictures(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        shown = edge_signal(frames, protocol.measure)
-        maps.append(shown[..., 0] > 0)
-        return shown
-
-    _write_video(path, targets[0], pictures, limit)
-    write_edges(targets[1], np.concatenate(maps))
-
-
-def _write_video(
-    path: Path, target: Path, picture: Callable[[NDArray[np.uint8]], NDArray[np.uint8]], limit: int | None
-) -> None:
-    with open_clip(path, limit=limit) as clip:
-        write_clip(target, _pictures(clip, picture), clip.info.fps or 24.0)
-
-
-def _pictures(
-    clip: ClipStream, picture: Callable[[NDArray[np.uint8]], NDArray[np.uint8]]
-) -> Iterator[NDArray[np.uint8]]:
-    while True:
-        frames, _ = clip.read(_CHUNK)
-        if not len(frames):
-            return
-        yield picture(frames)
 
 
 def to_json(done: list[Extracted]) -> list[dict[str, Any]]:

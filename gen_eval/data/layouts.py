@@ -171,6 +171,15 @@ def _caption_parts() -> tuple[str, ...]:
     return ("", *(f"_caption{k}" for k in range(1, _VARIANTS + 1)))
 
 
+def read_caption(path: Path) -> str | None:
+    """The caption in ``path``, ``None`` when there is no such file or it does not hold exactly one.
+
+    Raises:
+        InputError: it is no JSON.
+    """
+    return _caption(path, [])
+
+
 def _caption(path: Path, rejected: list[Rejected]) -> str | None:
     if not is_file(path):
         return None
