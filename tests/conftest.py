@@ -176,3 +176,28 @@ def seeded():
         return network.eval()
 
     return fill
+
+
+@pytest.fixture(scope="session")
+def write_depth_anything():
+    """`write_depth_anything(folder)`: a small Depth Anything network with random numbers, as transformers saves it."""
+
+    def make(folder):
+        import torch
+        from transformers import DepthAnythingConfig, DepthAnythingForDepthEstimation
+
+        backbone = {
+            "model_type": "dinov2", "hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 2,
+            "image_size": 70, "patch_size": 14, "out_indices": [1, 2, 3, 4], "reshape_hidden_states": False,
+            "apply_layernorm": True,
+        }  # fmt: skip
+        sizes = {"neck_hidden_sizes": [8, 8, 16, 16], "fusion_hidden_size": 16, "reassemble_hidden_size": 32}
+        config = DepthAnythingConfig(backbone_config=backbone, patch_size=14, **sizes)
+        network = DepthAnythingForDepthEstimation(config)
+        generator = torch.Generator().manual_seed(3)
+        with torch.no_grad():
+            for tensor in network.parameters():
+                tensor.normal_(0, 0.2, generator=generator)
+        network.save_pretrained(folder)
+
+    return make

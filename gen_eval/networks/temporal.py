@@ -101,7 +101,7 @@ class _Transformer(nn.Module):
         """(T, width, h, w): each frame is normalised by itself, then each pixel goes through time by itself."""
         pixels = self.norm(maps).flatten(2).permute(2, 0, 1)
         found = [self.proj_out(self.transformer_blocks[0](self.proj_in(part))) for part in pixels.split(_PIXELS)]
-        return maps + torch.cat(found).permute(1, 2, 0).unflatten(2, maps.shape[2:])
+        return maps + torch.cat(found).permute(1, 2, 0).reshape(maps.shape)
 
 
 class Temporal(nn.Module):

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from control_metrics import depth_si_rmse
-from control_metrics.depth import METRIC, DepthMeter, FrameError
+from control_metrics.depth import METRIC, DepthMeter, FrameError, absolute_errors
 from gen_eval.data.signal_files import write_depth
 from gen_eval.features import FRAMES, StreamInfo
 from gen_eval.features.arrays import finish
 from gen_eval.protocols import load_protocol
 from gen_eval.records import Flag, InputError, ItemError, Reason, Status
+from gen_eval.scenes import render
 
 CASES = [
     "same", "pure_scale", "gt_zeros", "both_zeros", "gt_dead_frame", "all_zero_gt", "pred_short", "pred_long",
@@ -54,6 +55,65 @@ def test_golden_corrected(golden, golden_cases, case):
     assert list(result.flags) == expected.get("flags", [])
     assert result.detail["covered"] == pytest.approx(expected["covered"])
     assert result.detail["dead_frames"] == expected.get("dead_frames", 0)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden_in_log_space_and_of_the_first_frame(golden, golden_cases, case):
+    maps, named = golden("depth_maps.npz"), golden_cases("depth_metrics.json", case)
+    mask = None if named["mask"] is None else maps[named["mask"]]
+    result = depth_si_rmse(maps[named["pred"]], maps[named["gt"]], mask, protocol="reference")
+    tolerance = {"abs": 1e-6} if case == "pure_scale" else {"rel": 1e-6}
+    assert result.values["log"] == pytest.approx(named["si_rmse_log"], **tolerance)
+    first = np.nan_to_num(result.curves["depth_si_rmse"][0])  # a dead frame counts as 0
+    assert first == pytest.approx(named["si_rmse_first_frame"], **tolerance)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.startswith("masked")])
+def test_golden_without_scaling(golden, golden_cases, case):
+    maps, named = golden("depth_maps.npz"), golden_cases("depth_metrics.json", case)
+    expected = named["absrel"]
+    if "raises" in expected:
+        with pytest.raises(ValueError, match="both must have the same") as caught:
+            absolute_errors(maps[named["pred"]], maps[named["gt"]])
+        assert not isinstance(caught.value, ItemError)
+    elif expected["abs_rel"] == "nan":
+        with pytest.raises(ItemError, match="no pixel with positive depth") as caught:
+            absolute_errors(maps[named["pred"]], maps[named["gt"]])
+        assert caught.value.reason is Reason.NO_VALID_DEPTH
+    else:
+        found = absolute_errors(maps[named["pred"]], maps[named["gt"]])
+        assert found.abs_rel == pytest.approx(expected["abs_rel"], rel=1e-6)
+        assert found.deltas == pytest.approx([expected[f"delta{power}"] for power in (1, 2, 3)], rel=1e-6, abs=1e-9)
+
+
+def test_in_log_space_by_hand():
+    reference = np.array([[[1.0, math.e, 0.0]], [[0.0, 0.0, 0.0]]])
+    prediction = np.array([[[math.e**3, math.e**2, 5.0]], [[1.0, 1.0, 1.0]]])  # differences 3 and 1; a dead frame
+    assert depth_si_rmse(prediction, reference).values["log"] == pytest.approx(1)
+    assert depth_si_rmse(prediction, reference, protocol="reference").values["log"] == pytest.approx(1 / 2)
+    assert depth_si_rmse(prediction, 0 * reference).values == {}
+    prediction[0, 0, 2] = reference[0, 0, 2] = np.inf
+    assert depth_si_rmse(prediction, reference).values["log"] == pytest.approx(1)
+
+
+@given(DEPTH, st.floats(0.01, 100), st.floats(0.01, 100))
+@settings(max_examples=25, deadline=None)
+def test_in_log_space_no_scale_matters(depth, scale, other_scale):
+    other = depth[::-1, ::-1, ::-1] + 0.5
+    once = depth_si_rmse(other, depth).values["log"]
+    assert depth_si_rmse(other * scale, depth * other_scale).values["log"] == pytest.approx(once, abs=1e-9)
+    assert depth_si_rmse(depth, other).values["log"] == pytest.approx(once, abs=1e-9)  # nor which is which
+
+
+def test_more_noise_is_worse_and_scale_is_nothing_on_a_scene_with_exact_depth():
+    near = render("occluded", size=(24, 32), fps=6, frames=4).depth
+    noise = np.random.default_rng(0).standard_normal(near.shape).astype(np.float32)
+    results = [depth_si_rmse(near * np.exp(strength * noise), near) for strength in (0, 0.02, 0.1, 0.3)]
+    assert float(results[0]) == results[0].values["log"] == 0
+    assert [float(one) for one in results] == sorted({float(one) for one in results})
+    assert [one.values["log"] for one in results] == sorted({one.values["log"] for one in results})
+    tripled = depth_si_rmse(3 * near * np.exp(0.1 * noise), near)
+    assert float(tripled) == pytest.approx(float(results[2]), rel=1e-5)
 
 
 def test_by_hand():

@@ -50,8 +50,14 @@ def raft(path, state):
         archive.writestr("models/raft-things.pth", content.getvalue())
 
 
+def video_depth(path, state):
+    torch.save(state, path)
+
+
 @pytest.mark.parametrize(
-    ("name", "pack"), [("amt_s", amt), ("musiq_spaq", musiq), ("raft_things", raft)], ids=["amt", "musiq", "raft"]
+    ("name", "pack"),
+    [("amt_s", amt), ("musiq_spaq", musiq), ("raft_things", raft), ("vda_small", video_depth)],
+    ids=["amt", "musiq", "raft", "video_depth"],
 )
 def test_every_tensor_arrives(folder, name, pack):
     path = folder / name / checkpoint(name).sources[0].file
