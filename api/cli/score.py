@@ -122,10 +122,13 @@ def control(**given: Any) -> int:
 
 
 def _score(track: Literal["quality", "control"], given: dict[str, Any]) -> int:
+    from api.services.preparation import condition_hint
     from api.services.results import RunResults
     from api.services.scoring import Execution, parse_shard, score
 
     request = _request(track, given)
+    if hint := condition_hint(request):
+        note(hint)
     execution = Execution(
         workers=given["workers"],
         shard=None if given["shard"] is None else parse_shard(given["shard"]),

@@ -259,6 +259,17 @@ def condition_entry(track: str, condition: str | None) -> dict[str, Any]:
     return {"condition": condition} if known else {}
 
 
+def condition_hint(request: ScoreRequest) -> str:
+    """What to say when a folder is called like a condition and nobody said one; empty otherwise. Nothing is guessed."""
+    table, folder = published_table(request.track), request.videos.resolve()
+    names = (folder.parent.name if folder.name == "videos" else "", folder.name)
+    given = next((name for name in names if table is not None and name in table.conditions), None)
+    if given is None or request.condition is not None:
+        return ""
+    labelled = "" if request.model is not None else " --model NAME"
+    return f"if {given} is what the generator was given, say so with --condition {given}{labelled}; it is not recorded now"
+
+
 def label_of(videos: Path) -> str:
     """Label of a model whose videos lie in ``videos``: the folder's name, or of the one above when that is ``videos``.
 

@@ -236,6 +236,27 @@ def test_depth_of_a_network_gives_the_same_score_by_either_way(small_depth, fold
     assert {one.status for one in again} == {"written"}, "other weights"
 
 
+def test_masks_of_networks_give_the_same_score_by_either_way(segmenters, tmp_path, make_clip):
+    pytest.importorskip("transformers")
+    data, videos = tmp_path / "data", tmp_path / "model" / "videos"
+    for folder in (data / "videos", data / "captions", videos):
+        folder.mkdir(parents=True)
+    clip = make_clip(3, 3)
+    write_clip(data / "videos" / "t1.mp4", clip, 30.0, lossless=True)
+    (data / "captions" / "t1.json").write_text(json.dumps({"caption": "a red box and a ball on the table"}))
+    write_clip(videos / "t1__0.mp4", np.roll(clip, 5, axis=2), 24.0, lossless=True)
+    options = {"data": data, "metrics": ("mask_miou",), "device": "cpu"}
+    score(ScoreRequest("control", videos, **options), tmp_path / "direct", Execution(workers=1))
+    extract_signals(videos, tmp_path / "s", signals=("seg",), data=data, device="cpu")
+    extract_signals(data / "videos", data, signals=("seg",), device="cpu")
+    score(ScoreRequest("control", videos, signals=tmp_path / "s", **options), tmp_path / "given", Execution(workers=1))
+    runs = [RunResults.read(tmp_path / name) for name in ("direct", "given")]
+    assert values(runs[0]) == values(runs[1])
+    (row,) = (one for one in runs[0].rows if one.protocol == "corrected")
+    assert row.value is not None
+    assert read_segmentation(tmp_path / "s" / "masks" / "t1__0.masks.json").size == (3, 48, 64)
+
+
 def test_absent_weights_are_skipped_with_the_command(folders, tmp_path, monkeypatch):
     _, videos = folders
     monkeypatch.setenv("GEN_EVAL_WEIGHTS", str(tmp_path / "nothing"))
