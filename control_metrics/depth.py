@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from control_metrics._depth_errors import chosen, log_rmse, median, si_rmse
 from control_metrics.pictures import depth_pictures
 from control_metrics.signals import open_depth
 from gen_eval.features import FRAMES, Chunk, ClipSignal, Coverage, Measure, Meter, Metric, StreamInfo
@@ -27,75 +28,6 @@ from gen_eval.records import Flag, InputError, ItemError, MetricResult, Reason
 Maps = NDArray[np.floating[Any]]
 
 _CHUNK = 8
-_BLOCK = 32_768
-
-
-def si_rmse(prediction: Maps, reference: Maps, valid: NDArray[np.bool_], cap: float | None = None) -> float | None:
-    """Scale-invariant error of one frame.
-
-    Args:
-        prediction: (H, W) depth.
-        reference: (H, W) depth, whose unit the error has.
-        valid: (H, W) pixels that count.
-        cap: residuals are clipped to ±cap before they are squared.
-
-    Returns:
-        sqrt(mean((reference - s * prediction)^2)) with s = median(reference) / median(prediction); ``None`` without a
-        valid pixel; not finite when a valid pixel is infinite.
-    """
-    if not valid.any():
-        return None
-    whole = bool(valid.all())
-    own = prediction.ravel() if whole else prediction[valid]
-    other = reference.ravel() if whole else reference[valid]
-    with np.errstate(invalid="ignore", over="ignore"):
-        scale = np.float64(_median(other)) / np.float64(_median(own))
-        return math.sqrt(_sum_of_squares(own, other, scale, cap) / own.size)
-
-
-def _median(values: Maps) -> float:
-    middle = values.size // 2
-    split = np.partition(values, middle)
-    upper = float(split[middle])
-    return upper if values.size % 2 else (float(split[:middle].max()) + upper) / 2
-
-
-def _sum_of_squares(own: Maps, other: Maps, scale: np.float64, cap: float | None) -> float:
-    """Sum of (other - scale * own)^2 in float64, in blocks that stay in the cache."""
-    total = 0.0
-    buffer = np.empty(min(_BLOCK, own.size), np.float64)
-    for start in range(0, own.size, _BLOCK):
-        part = slice(start, start + _BLOCK)
-        residual = buffer[: len(own[part])]
-        np.copyto(residual, own[part])
-        residual *= -scale
-        residual += other[part]
-        if cap is not None:
-            np.clip(residual, -cap, cap, out=residual)
-        residual *= residual
-        total += float(residual.sum())
-    return total
-
-
-def log_rmse(prediction: Maps, reference: Maps, valid: NDArray[np.bool_]) -> float | None:
-    """Scale-invariant error of one frame in log space.
-
-    Args:
-        prediction: (H, W) depth.
-        reference: (H, W) depth.
-        valid: (H, W) pixels that count; positive and finite in both.
-
-    Returns:
-        sqrt(mean(d^2) - mean(d)^2) with d = log(prediction) - log(reference); ``None`` without a valid pixel.
-
-    Source:
-        Eigen et al. 2014, Depth map prediction from a single image using a multi-scale deep network.
-    """
-    if not valid.any():
-        return None
-    difference = (np.log(prediction[valid]) - np.log(reference[valid])).astype(np.float64)
-    difference -= difference.mean()
-    return math.sqrt(float(difference @ difference) / difference.size)
 
 
 @dataclass(frozen=True)
@@ -145,10 +77,13 @@ class DepthMeter:
         finite = positive
         if not (math.isfinite(own.max()) and math.isfinite(other.max())):
             finite = positive & (own < np.inf) & (other < np.inf)
-        error, log = si_rmse(own, other, finite, self._cap), log_rmse(own, other, finite)
-        if finite is positive or np.array_equal(finite, positive):
-            return FrameError(error, error, log)
-        return FrameError(error, si_rmse(own, other, positive, self._cap), log)
+        pixels = chosen(own, other, finite)
+        error = None if pixels is None else si_rmse(*pixels, self._cap)
+        log = None if pixels is None else log_rmse(*pixels)
+        if finite is not positive and not np.array_equal(finite, positive):
+            infinite = chosen(own, other, positive)
+            return FrameError(error, None if infinite is None else si_rmse(*infinite, self._cap), log)
+        return FrameError(error, error, log)
 
     def counts(self) -> list[FrameError]:
         """Errors of all frames so far."""
@@ -313,7 +248,7 @@ def _map_of(path: Path, number: int) -> Maps:
 def _scale(own: Maps, other: Maps) -> float:
     """The factor that the metric fits."""
     valid = (own > 0) & (other > 0) & (own < np.inf) & (other < np.inf)
-    return _median(other[valid]) / _median(own[valid])
+    return median(other[valid]) / median(own[valid])
 
 
 def _coverage(counts: Sequence[FrameError], member: int, reference: int, resized: bool) -> Coverage:
@@ -371,9 +306,9 @@ def depth_si_rmse(
             ±10. ``reference`` resizes by nearest neighbour.
 
     Returns:
-        A result with ``values["log"]`` (the error in log space, see :func:`log_rmse`; never capped) and the curve
-        ``depth_si_rmse`` (``nan`` for frames without a valid pixel, whose number is ``detail["dead_frames"]``, flag
-        ``dead_frames``). Without a value: ``no_valid_depth``, ``not_finite``.
+        A result with ``values["log"]``, the error in log space: sqrt(mean(d^2) - mean(d)^2) with d the difference of
+        the logarithms, never capped; and the curve ``depth_si_rmse`` (``nan`` for frames without a valid pixel, whose
+        number is ``detail["dead_frames"]``, flag ``dead_frames``). Without a value: ``no_valid_depth``, ``not_finite``.
 
     Raises:
         TypeError: an argument is not an array.
