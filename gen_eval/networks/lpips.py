@@ -24,7 +24,8 @@ LEAST_SIDES: Mapping[str, int] = {"vgg": 16, "alex": 31}
 _BACKBONE = re.compile(r"features\.(\d+)\.(\w+)")
 _HEAD = re.compile(r"lin(\d)\.(.+)")
 _TINY = 1e-10
-_PICTURE_PIXELS = 2**20  # that go through a layer at a time
+_PICTURE_PIXELS = 2**17  # that go through a layer at a time
+_ACCELERATED_PICTURE_PIXELS = 2**22
 _STRIP_VALUES = 2**18  # normalised features at a time: they stay in the processor's cache
 _ACCELERATED_STRIP_VALUES = 2**26
 
@@ -88,7 +89,8 @@ class Lpips(lpips.LPIPS):  # type: ignore[misc]
         least = LEAST_SIDES[self.backbone]
         if min(height, width) < least:
             raise ValueError(f"pictures of {width}x{height} pixels, and {self.backbone} needs sides of {least} or more")
-        step = max(1, _PICTURE_PIXELS // (height * width))
+        pixels = _PICTURE_PIXELS if pictures.device.type == "cpu" else _ACCELERATED_PICTURE_PIXELS
+        step = max(1, pixels // (height * width))
         pieces = [self._seen(pictures[start : start + step]) for start in range(0, len(pictures), step)]
         found = []
         for layer in range(self.L):
