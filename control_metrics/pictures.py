@@ -153,7 +153,8 @@ def _count(octets: NDArray[np.uint8]) -> int:
 def _painted(classes: Sequence[Words], places: Mapping[int, int], frame: int, size: tuple[int, int]) -> Picture:
     shown = np.zeros((*size, 3), np.uint8)
     pixels = size[0] * size[1]
-    for number in sorted(range(len(classes)), key=lambda one: one in places):  # matched ones above the others
+    # matched ones above the others, and on both sides in the same order
+    for number in sorted(range(len(classes)), key=lambda one: -places.get(one, len(classes))):
         mask = _bits(classes[number].view(np.uint8), frame * pixels, (frame + 1) * pixels).reshape(size).astype(bool)
         shown[mask] = PALETTE[places[number] % len(PALETTE)] if number in places else UNMATCHED
     return shown

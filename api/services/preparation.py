@@ -267,7 +267,7 @@ def condition_hint(request: ScoreRequest) -> str:
     if given is None or request.condition is not None:
         return ""
     labelled = "" if request.model is not None else " --model NAME"
-    return f"if {given} is what the generator was given, say so with --condition {given}{labelled}; it is not recorded now"
+    return f"if {given} is what the generator was given, say so: --condition {given}{labelled}; it is not recorded now"
 
 
 def label_of(videos: Path) -> str:

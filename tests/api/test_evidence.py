@@ -15,8 +15,8 @@ from gen_eval.media import read_clip
 from gen_eval.records import Score, Status
 
 
-def row(metric, value=0.5, **fields):
-    return Score("m", "s", "0", metric, "corrected", value, Status.OK, **fields)
+def row(metric, value=0.5, member="0", **fields):
+    return Score("m", "s", member, metric, "corrected", value, Status.OK, **fields)
 
 
 def test_a_sentence_says_frame_metric_and_value():
@@ -46,7 +46,7 @@ def test_the_two_clips_that_are_most_alike_are_named():
 
 
 def test_metrics_that_agree_share_a_shot_and_keep_their_own_pictures():
-    frames = {"worst": "w", "worst_reference": "r"}
+    frames, pair = {"worst": "w", "worst_reference": "r"}, [{"clips": [0, 1], "distance": 0.5}]
     rows = [
         row("edge_f1", frames={**frames, "edges": "e"}, detail={"worst_frame": 1}),
         row("blur_ssim", frames={**frames, "blurred": "b", "strange_role": "x"}, detail={"worst_frame": 1}),
@@ -59,6 +59,10 @@ def test_metrics_that_agree_share_a_shot_and_keep_their_own_pictures():
     assert shots[0].exhibits[0].words.startswith("edges: white in both clips")
     assert shots[0].exhibits[2].words == "strange role"
     assert shots[1].picture is None
+    together = row("diversity", member="all", detail={"pairs": pair, "members": ["0", "1"]})
+    (alike,) = shots_of([together], lambda _: {}, lambda name: name)
+    assert (alike.picture, alike.exhibits) == (None, ())
+    assert alike.sentences[0].startswith("most alike: the clips 0 and 1")
     gone = list(shots_of(rows, lambda _: {}, lambda name: None))
     assert gone == [], "pictures that are not there are not shown"
 

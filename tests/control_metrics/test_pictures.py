@@ -140,6 +140,12 @@ def test_without_a_matched_class_the_fullest_frame_is_shown(tmp_path):
     assert MASK.file_evidence(counts, *files) == (None, {})
 
 
+def test_classes_that_lie_on_each_other_have_the_same_one_on_top_on_both_sides():
+    everywhere = pack(np.ones((1, 2, 3), np.bool_))
+    _, pictures = lowest_overlap([everywhere] * 3, [everywhere] * 2, [(0, 1), (2, 0)], (1, 2, 3))
+    assert {tuple(pixel) for side in pictures.values() for pixel in side.reshape(-1, 3).tolist()} == {PALETTE[0]}
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 9), st.integers(1, 9))
 def test_packed_frames_are_counted_as_plain_ones(seed, frames, height, width):
     rng = np.random.default_rng(seed)

@@ -56,14 +56,14 @@ def shots_of(rows: Sequence[Score], curves: Callable[[Score], Mapping[str, Curve
     """The worst frames of one clip; metrics that agree on one share it."""
     seen: dict[tuple[str | None, str | None, Any], list[Score]] = defaultdict(list)
     for row in rows:
-        if any(role != "thumbnail" for role in row.frames):
+        if any(role != "thumbnail" for role in row.frames) or any(_named(row)):
             worst = row.frames.get("worst")
             frame = row.detail.get("worst_frame")
             seen[worst, row.frames.get("worst_reference"), frame if worst is None else None].append(row)
     for (worst, beside, _), own in seen.items():
         picture = address(worst)
         exhibits = tuple(found for row in own for found in _exhibits(row, address))
-        if picture is None and not exhibits:
+        if picture is None and not exhibits and not any(found for row in own for found in _named(row)):
             continue
         frame = own[0].detail.get("worst_frame")
         together = facts_of(own[0].metric).inputs == "set"
@@ -96,8 +96,13 @@ def sentence(row: Score, curves: Mapping[str, Curve]) -> str:
         shown = "" if not math.isfinite(value) else f", {wording.number(float(value), facts.curve_unit or facts.unit)}"
         whole = "" if row.value is None else f" (clip: {wording.number(row.value, facts.unit)})"
         parts.append(f"{row.metric} is worst in frame {frame}{shown}{whole}")
-    parts += [*_unmatched(row), *_most_alike(row)]
-    return "; ".join(parts) or row.metric
+    return "; ".join([*parts, *_named(row)]) or row.metric
+
+
+def _named(row: Score) -> Iterator[str]:
+    """What is to blame besides a frame."""
+    yield from _unmatched(row)
+    yield from _most_alike(row)
 
 
 def _unmatched(row: Score) -> Iterator[str]:
