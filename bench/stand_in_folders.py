@@ -24,9 +24,12 @@ Draw = Callable[[str, tuple[int, ...]], NDArray[np.float32]]
 
 SCALE: Mapping[str, Mapping[str, float]] = {
     "grounding_dino": {"*word_embeddings*": 10, "*text_projection*": -1, "model.decoder.layer_norm.weight": 0.4},
-    "sam2_video": {},
+    "sam2_video": {
+        "*positional_embedding": 4, "mask_decoder.transformer*o_proj.weight": 4,
+        "mask_decoder.transformer*q_proj.weight": 3,
+    },
 }  # fmt: skip
-"""Kind -> pattern of names -> factor: so that words matter, and some are too weak to be named."""
+"""Kind -> pattern of names -> factor: so that words matter and some are too weak to be named, and places matter."""
 
 SHIFT: Mapping[str, Mapping[str, float]] = {
     "grounding_dino": {},

@@ -179,6 +179,28 @@ def seeded():
 
 
 @pytest.fixture(scope="session")
+def segmenters_folder(tmp_path_factory):
+    """The environment in which the detector and the segmenter of `mask_miou` are small stand-ins."""
+    from bench.stand_in import write
+
+    return write(tmp_path_factory.mktemp("segmenters"), ["grounding_dino_tiny", "sam2_hiera_large"], small=True)
+
+
+@pytest.fixture
+def segmenters(segmenters_folder, monkeypatch):
+    """The same, for this process."""
+    from gen_eval.networks.loading import forget
+    from gen_eval.settings import settings as project_settings
+
+    for name, value in segmenters_folder.items():
+        monkeypatch.setenv(name, value)
+    project_settings.cache_clear()
+    yield
+    project_settings.cache_clear()
+    forget()
+
+
+@pytest.fixture(scope="session")
 def write_depth_anything():
     """`write_depth_anything(folder)`: a small Depth Anything network with random numbers, as transformers saves it."""
 
