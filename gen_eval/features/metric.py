@@ -84,7 +84,7 @@ class Selection:
 
     Attributes:
         name: what it is, unique for the functions.
-        indices: frame count (at least 1) -> frame numbers, not descending; a frame may be named twice.
+        indices: frame count (at least 1) -> frame numbers in any order; a frame may be named twice.
         compute: takes the chosen frames (k, H, W, 3) uint8 RGB, or what ``prepare`` made of them, and the parameters.
         parameters: keyword arguments of ``compute``, as sorted pairs.
         prepare: takes a chosen frame (H, W, 3), its position among the chosen ones, and keyword arguments; what it

@@ -5,6 +5,7 @@ The network has stand-in numbers: what it says means nothing, so nothing is aske
 
 import math
 
+import cv2
 import numpy as np
 import pytest
 import yaml
@@ -203,6 +204,17 @@ def test_frames_that_were_not_chosen_play_no_part():
     changed[[number for number in range(300) if number not in seen]] = 0
     assert 90 < len(seen) < 300
     assert visual_quality(clip).value == visual_quality(changed).value
+
+
+@pytest.mark.usefixtures("network")
+def test_what_is_done_to_the_picture_is_seen(make_clip):
+    clip = make_clip(0, frames=3, height=224, width=240)
+    blurred = np.stack([cv2.GaussianBlur(frame, (0, 0), 2) for frame in clip])
+    noise = np.random.default_rng(1).integers(-20, 21, clip.shape)
+    noisy = np.clip(clip + noise, 0, 255).astype(np.uint8)
+    values = {visual_quality(one).value for one in (clip, blurred, noisy)}
+    assert len(values) == 3
+    assert all(0 < value < 100 for value in values)
 
 
 @pytest.mark.usefixtures("network")
