@@ -1,6 +1,7 @@
 """How a clip is shown to what looks at it whole: at its own size or the reference clip's, as it is or encoded again.
 
-A measure section says so by ``clip_size`` (``own`` or ``reference``), ``clip_resize`` (rule of
+A measure section says so by ``clip_size`` (``own``, or ``reference``: frames are brought to the reference clip's size,
+and those after its end are left out), ``clip_resize`` (rule of
 :func:`gen_eval.features.alignment.resize_frames`), ``clip_aspect_tolerance`` (see ``check_aspect``) and ``clip_crf``
 (constant rate factor of an H.264 encoding that is decoded again, ``null`` for none). Without these keys: as it is.
 
@@ -60,27 +61,54 @@ class Rendition:
         return self == Rendition(resize=self.resize)
 
 
+class _Frames:
+    """The frames of a file, resized, and not more than ``most``; to be iterated over once."""
+
+    def __init__(self, stream: ClipStream, chunk: int, size: Size, rule: str, most: int | None) -> None:
+        self.stream, self.surplus = stream, False
+        self._chunk, self._size, self._rule, self._most = chunk, size, rule, most
+
+    @property
+    def resized(self) -> bool:
+        """Whether they have another size than those of the file."""
+        return self._size != (self.stream.info.height, self.stream.info.width)
+
+    def __iter__(self) -> Iterator[Array]:
+        seen = 0
+        while len(frames := self.stream.read(self._chunk)[0]):
+            left = len(frames) if self._most is None else max(0, self._most - seen)
+            self.surplus = left < len(frames)
+            if left:
+                yield resize_frames(frames[:left], self._size, self._rule)
+            if self.surplus:
+                return
+            seen += len(frames)
+
+
 @dataclass
 class Shown:
     """A clip that is being read as a rendition.
 
     Attributes:
         clip: its frames.
-        size: height and width of the file's frames, before any resizing.
-        stream: the file itself.
+        frames: the same, with what is known of the file.
         before: what was unusual about the file that it was encoded from.
     """
 
     clip: ClipFrames
-    size: Size
-    stream: ClipStream
+    frames: _Frames
     before: tuple[Flag, ...] = ()
+
+    @property
+    def stream(self) -> ClipStream:
+        """The file itself."""
+        return self.frames.stream
 
     @property
     def flags(self) -> tuple[Flag, ...]:
         """What was unusual about the file, as far as it was read."""
-        shown = (self.clip.info.height, self.clip.info.width)
-        return (*self.before, *self.stream.flags, *((Flag.RESIZED,) if shown != self.size else ()))
+        found = {Flag.RESIZED: self.frames.resized, Flag.LONG_CLIP: self.frames.surplus}
+        return (*self.before, *self.stream.flags, *(flag for flag, present in found.items() if present))
 
 
 @dataclass
@@ -98,6 +126,7 @@ class Renditions:
     scratch: Path
     _encoded: dict[tuple[Path, Rendition], Path | ItemError] = field(default_factory=dict)
     _flags: dict[tuple[Path, Rendition], tuple[Flag, ...]] = field(default_factory=dict)
+    _lengths: dict[Path, int] = field(default_factory=dict)
     _reference: StreamInfo | ItemError | None = None
 
     @contextmanager
@@ -113,10 +142,10 @@ class Renditions:
             path, rendition = encoded, Rendition()
         limit, chunk = self.plan.preset.limit, self.plan.chunk
         with open_clip(path, limit=limit, chunk=chunk) as stream:
-            size = (stream.info.height, stream.info.width)
-            target = self._target(size, rendition)
+            target = self._target((stream.info.height, stream.info.width), rendition)
             info = StreamInfo(*target, fps=stream.info.fps, prompt=self.group.sample.prompt)
-            yield Shown(ClipFrames(info, _resized(stream, chunk, target, rendition.resize)), size, stream, before)
+            frames = _Frames(stream, chunk, target, rendition.resize, self._most(path, rendition))
+            yield Shown(ClipFrames(info, frames), frames, before)
 
     def effective(self, path: Path, rendition: Rendition) -> Rendition:
         """``rendition``, or the clip as it is where that makes no difference for ``path``.
@@ -128,7 +157,10 @@ class Renditions:
             return rendition
         info = probe(path)
         size = (info.height, info.width)
-        return Rendition() if self._target(size, rendition) == size else rendition
+        if self._target(size, rendition) != size:
+            return rendition
+        most = self._most(path, rendition)
+        return Rendition() if most is None or self._length(path) <= most else rendition
 
     def encoded(self, path: Path, rendition: Rendition) -> Path:
         """A file with the frames of ``path`` after another encoding, made once.
@@ -177,6 +209,22 @@ class Renditions:
         except ItemError as error:
             return replace(member, path=None, problem=error.reason, detail={**error.detail, "message": error.message})
 
+    def _most(self, path: Path, rendition: Rendition) -> int | None:
+        """How many frames of ``path`` are shown, ``None`` for all."""
+        reference = self.group.sample.reference
+        if rendition.size == "own" or reference is None or path == reference:
+            return None
+        return self._length(reference)
+
+    def _length(self, path: Path) -> int:
+        """Frames of a clip, counted: headers may be wrong."""
+        if path not in self._lengths:
+            with open_clip(path, limit=self.plan.preset.limit, chunk=self.plan.chunk) as stream:
+                while len(stream.read(self.plan.chunk)[0]):
+                    pass
+                self._lengths[path] = stream.decoded_frames
+        return self._lengths[path]
+
     def _target(self, size: Size, rendition: Rendition) -> Size:
         """Size that frames of ``size`` are shown at, after the check of their shape."""
         if rendition.size == "own" and rendition.aspect_tolerance is None:
@@ -212,8 +260,3 @@ def _probed(path: Path | None) -> StreamInfo | ItemError:
     except ItemError as error:
         return ItemError(error.reason, f"reference clip: {error.message}", {**error.detail, "side": "reference"})
     return StreamInfo(info.height, info.width, info.fps)
-
-
-def _resized(stream: ClipStream, chunk: int, size: Size, rule: str) -> Iterator[Array]:
-    while len(frames := stream.read(chunk)[0]):
-        yield resize_frames(frames, size, rule)

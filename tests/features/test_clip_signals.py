@@ -189,6 +189,19 @@ def test_another_encoding_changes_a_clip_and_keeps_its_length(clip):
     assert len(encoded.curves["levels"]) == 5
 
 
+@pytest.mark.parametrize("crf", [None, 25])
+@pytest.mark.parametrize(("size", "used"), [("own", 9), ("reference", 5)])
+def test_frames_after_the_end_of_the_reference_are_left_out_with_its_size(clip, size, used, crf):
+    one = group([clip("c", smooth(9)), clip("d", smooth(3))], clip("r", smooth(5)))
+    found = results(one, plan(Levels(), clip_size=size, clip_crf=crf))
+    long, short = found["0", "levels"].result, found["1", "levels"].result
+    assert long.detail["signal"]["generated"]["frames"] == used
+    assert short.detail["signal"]["generated"]["frames"] == 3
+    assert (Flag.LONG_CLIP in long.flags, Flag.SHORT_CLIP in short.flags) == (True, True)
+    rated = results(one, plan(Rated(), clip_size=size, clip_crf=crf))["0", "rated"].result if crf else None
+    assert rated is None or rated.detail["frames_seen"] == used
+
+
 def test_equal_sizes_share_one_file_whatever_the_rule_of_resizing(clip):
     both = [
         (Levels(), [Protocol(name, "levels", measure={"resize": name, "aspect_tolerance": None, "clip_size": size})])
@@ -260,12 +273,12 @@ def test_the_reference_is_rated_beside_each_clip(clip, crf):
     measure = {} if crf is None else {"clip_size": "reference", "clip_crf": crf}
     found = results(group(paths, clip("r", smooth(7))), plan(Rated(), **measure))
     own = [found[str(k), "rated"].result for k in range(2)]
-    tolerance = 1e-9 if crf is None else 1.5
+    tolerance, used = (1e-9, 9) if crf is None else (1.5, 7)  # at the reference's size, not beyond its end
     assert [one.value for one in own] == pytest.approx(
-        [smooth(5, level=40).mean(), smooth(9, level=80).mean()], abs=tolerance
+        [smooth(5, level=40).mean(), smooth(used, level=80).mean()], abs=tolerance
     )
     assert [one.values["reference"] for one in own] == pytest.approx([smooth(7).mean()] * 2, abs=tolerance)
-    assert [one.detail["frames_seen"] for one in own] == [5, 9]
+    assert [one.detail["frames_seen"] for one in own] == [5, used]
 
 
 def test_without_a_reference_the_clip_has_its_value_and_the_row_says_why(clip, tmp_path):
