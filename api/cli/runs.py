@@ -33,7 +33,10 @@ Whole = Annotated[Path, typer.Option(help="Folder of the merged run; continued w
 
 @door
 def report(runs: Runs, out: Report, table: TableOnly = False, store: options.Store = None) -> int:
-    """Write a report of one run, or of several side by side, and print their numbers as the benchmark does."""
+    """Write a report of one run, or of several side by side.
+
+    The numbers are printed too, as their benchmark prints them.
+    """
     from api.cli.tables import print_published
     from api.services.reporting import write_report
     from api.services.results import RunResults

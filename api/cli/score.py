@@ -113,7 +113,7 @@ def quality(**given: Any) -> int:
 @door
 @_taking(_COMMON | _OF_CONTROL)
 def control(**given: Any) -> int:
-    """PAI-Bench-C: fidelity to the control signals, visual quality, diversity.
+    """PAI-Bench-C: control fidelity, visual quality, diversity.
 
     Each clip is held against the reference video of its sample. Depth maps and masks are read where they are given
     (--signals, --data) and made by networks where they are not.
