@@ -156,12 +156,14 @@ def _can_be_fetched(entry: Checkpoint) -> bool:
 def _fetched(entry: Checkpoint, progress: Progress, say: Say) -> dict[str, Any]:
     try:
         here = locate(entry.name)
-        if here is None or here.missing_companions:
+        if here is None:
             digest, status = _from_sources(entry, progress, say), "fetched"
         else:
             for file in (here, *here.companions):
                 file.check()
             digest, status = here.published_sha256, "present"
+            if here.missing_companions:
+                digest, status = _from_sources(entry, progress, say), "fetched"
     except ItemError as error:
         return {"id": entry.name, "status": "failed", "sha256": None, "message": error.message}
     except GenEvalError as error:

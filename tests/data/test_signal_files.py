@@ -1,4 +1,4 @@
-"""Depth files written as maps come: content, equal bytes, nothing left behind."""
+"""Depth and mask files written as frames come: content, equal bytes, nothing left behind."""
 
 import zipfile
 
@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
+from control_metrics.segmentation_file import read_segmentation
 from control_metrics.signals import open_depth
-from gen_eval.data.signal_files import DepthWriter, write_depth
+from gen_eval.data.signal_files import DepthWriter, MasksWriter, masks_document, write_depth
 
 
 def read(path):
@@ -89,3 +91,42 @@ def test_other_arrays_are_refused(tmp_path, wrong, said):
     with pytest.raises(ValueError, match="inside of the with block"):
         writer.add(maps())
     np.testing.assert_array_equal(read(tmp_path / "a.npz"), maps())
+
+
+# --- masks
+
+
+MASKS = st.integers(0, 3).flatmap(lambda count: arrays.arrays(bool, (3, count, 4, 5)))
+
+
+@given(MASKS)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_masks_frame_by_frame_are_the_whole_document(tmp_path, masks):
+    phrases = [f"thing {number}, größer" for number in range(masks.shape[1])]
+    with MasksWriter(tmp_path / "a.masks.json", phrases, 4, 5) as writer:
+        for frame in masks:
+            writer.add(frame)
+    whole = masks_document(zip(phrases, masks.swapaxes(0, 1), strict=True), (3, 4, 5))
+    assert (tmp_path / "a.masks.json").read_bytes() == whole
+    read_back = read_segmentation(tmp_path / "a.masks.json")
+    assert read_back.size == (3, 4, 5)
+    for number, (phrase, mask) in enumerate(read_back):
+        assert phrase == phrases[number]
+        np.testing.assert_array_equal(mask, masks[:, number])
+
+
+def test_masks_that_end_with_an_error_leave_nothing(tmp_path):
+    def interrupted():
+        with MasksWriter(tmp_path / "a.masks.json", ["a"], 4, 5) as writer:
+            writer.add(np.zeros((1, 4, 5), bool))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("masks", [np.zeros((2, 4, 5), bool), np.zeros((1, 5, 4), bool), np.zeros((1, 4, 5), np.uint8)])
+def test_masks_of_another_kind(tmp_path, masks):
+    with pytest.raises(ValueError, match=r"\(1, 4, 5\) bool"), MasksWriter(tmp_path / "a", ["a"], 4, 5) as writer:
+        writer.add(masks)

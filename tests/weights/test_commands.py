@@ -122,6 +122,18 @@ def test_what_cannot_be_fetched_is_said_and_the_rest_is_fetched(weights, site, t
     assert "no address is known; put the file at" in lines["script"]["message"]
 
 
+def test_a_companion_that_is_absent_is_fetched_later(weights, site, tmp_path):
+    header_only(tmp_path / "weights" / "head" / "h.safetensors", TENSORS)
+    site.files["/someone/networks/resolve/main/config.json"] = b"{}"
+    site.files["/someone/networks/resolve/main/h.safetensors"] = CONTENT
+    (line,) = weights("fetch", "head", "--json").json["weights"]
+    assert line["status"] == "fetched"
+    assert (tmp_path / "weights" / "head" / "config.json").read_bytes() == b"{}"
+    assert (tmp_path / "weights" / "head" / "h.safetensors").read_bytes() != CONTENT  # it was there and is kept
+    assert [path for path, _ in site.asked] == ["/someone/networks/resolve/main/config.json"]
+    assert weights("fetch", "head").out.splitlines() == ["head: present"]
+
+
 def test_a_file_that_differs_from_the_published_digest_is_not_kept(weights, site, tmp_path):
     site.files["/someone/networks/resolve/main/a.pth"] = CONTENT[::-1]
     done = weights("fetch", "free")
