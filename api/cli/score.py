@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -85,18 +86,23 @@ _OF_CONTROL: dict[str, tuple[Any, Any]] = {"signals": (Signals, None), "conditio
 
 def _taking(taken: dict[str, tuple[Any, Any]]) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Give a command that is written with ``**given`` the options ``taken``, where the command line looks for them."""
+    empty, kind = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [
+        inspect.Parameter(name, kind, annotation=hint, default=empty if default is ... else default)
+        for name, (hint, default) in taken.items()
+    ]
+    signature = inspect.Signature(parameters, return_annotation=int)
 
     def written(command: Callable[..., int]) -> Callable[..., int]:
-        kind = inspect.Parameter.KEYWORD_ONLY
-        parameters = [
-            inspect.Parameter(
-                name, kind, annotation=hint, default=inspect.Parameter.empty if default is ... else default
-            )
-            for name, (hint, default) in taken.items()
-        ]
-        command.__signature__ = inspect.Signature(parameters, return_annotation=int)  # type: ignore[attr-defined]
-        command.__annotations__ = {name: hint for name, (hint, _) in taken.items()}
-        return command
+        @functools.wraps(command)
+        def bound(*args: Any, **kwargs: Any) -> int:
+            given = signature.bind(*args, **kwargs)
+            given.apply_defaults()
+            return command(**given.arguments)
+
+        bound.__signature__ = signature  # type: ignore[attr-defined]
+        bound.__annotations__ = {name: hint for name, (hint, _) in taken.items()}
+        return bound
 
     return written
 
