@@ -33,6 +33,11 @@ def network_section(plan: Plan) -> dict[str, Any] | None:
     }
 
 
+def runs_networks(plan: Plan) -> bool:
+    """Whether a network that ``plan`` needs is on this machine."""
+    return any(weights.locate(name) is not None for name in plan.networks)
+
+
 def _definition(name: str) -> dict[str, Any]:
     located = weights.locate(name)
     taken = {} if located is None else located.source.model_dump(include={"key", "keep", "member", "names"})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import gen_eval
-from api.services.network_facts import network_section, used_by
+from api.services.network_facts import network_section, runs_networks, used_by
 from gen_eval.data import Benchmark, load_benchmark, match_videos
 from gen_eval.data.naming import is_unicode
 from gen_eval.features.clip_signals import CLIP_SIGNALS, given_file
@@ -298,9 +298,11 @@ def make_plan(request: ScoreRequest, *, computes: frozenset[str] = frozenset()) 
     with_protocols = [(metric, _protocols_of(metric, request.protocol)) for metric in chosen]
     plan = Plan.of(with_protocols, load_preset(request.preset or _PRESET_OF[request.track]), request.chunk)
     plan = replace(plan, computes=computes & {metric.signal for metric in chosen})
-    if not plan.networks and request.device in {"auto", "cpu"}:  # looking for a device takes seconds: it imports torch
+    if not plan.networks and request.device in {"auto", "cpu"}:
         return plan
-    return replace(plan, placement=placement_of(request.device, request.dtype, compile=request.compile))
+    # looking for a device takes seconds, as it imports torch: not where no network will run for want of weights
+    device = request.device if request.device != "auto" or runs_networks(plan) else "cpu"
+    return replace(plan, placement=placement_of(device, request.dtype, compile=request.compile))
 
 
 def _protocols_of(metric: Metric, name: str) -> list[Protocol]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from api.services.network_facts import runs_networks
 from api.services.preparation import Key, Prepared, Progress, ScoreRequest, prepare, silent
 from api.services.recording import record, record_lost
 from gen_eval.execution import Lost, parse_shard, run_groups, shard_of
@@ -39,11 +40,11 @@ class Execution:
     update: bool = False
 
     def processes(self, plan: Plan) -> int:
-        """The number of processes: as asked, else one for each core, but a single one when networks are used.
+        """The number of processes: as asked, else one for each core, but a single one when networks run.
 
         Each process holds all networks of the run (about 5 GB for the quality track), so more are for the user to ask.
         """
-        return self.workers or settings().workers or (1 if plan.networks else os.cpu_count() or 1)
+        return self.workers or settings().workers or (1 if runs_networks(plan) else os.cpu_count() or 1)
 
     def threads(self, plan: Plan) -> int:
         """Threads that each process may use for arithmetic: as set, else the cores divided among the processes."""

@@ -15,6 +15,7 @@ from bench import stand_in
 from gen_eval import weights
 from gen_eval.media import write_clip
 from gen_eval.records.run import RunFolder
+from gen_eval.settings import settings
 
 SIX = ("blur_ssim", "edge_f1", "depth_si_rmse", "mask_miou", "visual_quality", "diversity")
 PAIRS = SIX[:4]
@@ -52,6 +53,14 @@ UNUSUAL = {
 FLAGS = {"1": "short_clip", "2": "long_clip", "3": "resized", "4": "fps_mismatch"}
 
 
+@pytest.fixture(autouse=True)
+def fresh_settings(monkeypatch):
+    settings.cache_clear()
+    yield
+    monkeypatch.undo()
+    settings.cache_clear()
+
+
 def folder(tmp_path, clips, *, name="{id}__{k}", sample="task_0000", data=True):
     root = tmp_path / "data"
     if data:
@@ -78,6 +87,7 @@ def quick(folder, base):
 def scored(where, out, monkeypatch, networks, base="corrected", **options):
     for name, value in networks.items():
         monkeypatch.setenv(name, value)
+    settings.cache_clear()
     protocol = quick(where["videos"].parent, base)
     request = ScoreRequest("control", **where, device="cpu", protocol=protocol, **options)
     run_services(request, out, Execution(workers=1))
