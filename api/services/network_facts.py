@@ -34,8 +34,16 @@ def network_section(plan: Plan) -> dict[str, Any] | None:
 
 
 def runs_networks(plan: Plan) -> bool:
-    """Whether a network that ``plan`` needs is on this machine."""
-    return any(weights.locate(name) is not None for name in plan.networks)
+    """Whether a measurement of ``plan`` has all the networks on this machine that it needs."""
+    return any(_complete(one.networks) or _complete(_made_by(one, plan)) for one in plan.measurements)
+
+
+def _complete(names: Sequence[str]) -> bool:
+    return bool(names) and all(weights.locate(name) is not None for name in names)
+
+
+def _made_by(measurement: Measurement, plan: Plan) -> tuple[str, ...]:
+    return measurement.signal_networks if measurement.metric.signal in plan.computes else ()
 
 
 def _definition(name: str) -> dict[str, Any]:
