@@ -7,15 +7,19 @@ Source: PAI-Bench-C, diversity score; Zhang et al. 2018 (LPIPS).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gen_eval.features import Chunk, Feature, Measure, Meter, Metric, StreamInfo, measure_set
+from control_metrics.segmentation_file import Segmentation, read_segmentation
+from gen_eval.features import FRAMES, Chunk, Feature, Measure, Meter, Metric, StreamInfo, measure_set
+from gen_eval.features.alignment import resize_frames
 from gen_eval.networks import distance_feature, placement_of
 from gen_eval.protocols import load_protocol
 from gen_eval.records import Flag, InputError, ItemError, MetricResult, Reason
@@ -23,6 +27,9 @@ from gen_eval.weights import with_needs
 
 CLIPS = 6
 """Clips of one task in the published setting: the original caption and five variants."""
+
+WHOLE, FOREGROUND, BACKGROUND = "whole", "foreground", "background"
+"""Regions of a frame."""
 
 _WHITE = 255
 
@@ -36,23 +43,43 @@ class DiversityCounts:
         lengths: frames of each.
         frames: for each frame the distance of each two clips, in the order (0, 1), (0, 2), ..., (1, 2), ...; behind
             the end of the shortest clip, clips that ended stand still.
+        regions: the same of each region that was asked for, with white in place of all other pixels.
+        no_regions: why there is nothing of them.
     """
 
     clips: int
     lengths: list[int] = field(default_factory=list)
     frames: list[NDArray[np.float64]] = field(default_factory=list)
+    regions: dict[str, list[NDArray[np.float64]]] = field(default_factory=dict)
+    no_regions: ItemError | None = None
+
+
+_Weighed: TypeAlias = Callable[[DiversityCounts, int], NDArray[np.float64]]
 
 
 class _Meter:
-    def __init__(self, feature: Feature, clips: int) -> None:
-        self._feature = feature
-        self._counts = DiversityCounts(clips)
+    def __init__(self, feature: Feature, clips: int, foreground: _Foreground | None, regions: Sequence[str]) -> None:
+        self._feature, self._foreground = feature, foreground
+        self._counts = DiversityCounts(clips, regions={name: [] for name in regions})
 
     def update(self, together: Chunk) -> Sequence[float]:
         distances = together[self._feature]
+        if self._foreground is not None and self._counts.no_regions is None:
+            try:
+                self._measure_regions(self._foreground, together[FRAMES])
+            except ItemError as error:
+                self._counts.no_regions = error
         self._counts.frames.extend(distances)
         found: list[float] = distances.mean(axis=1).tolist()
         return found
+
+    def _measure_regions(self, foreground: _Foreground, frames: NDArray[np.uint8]) -> None:
+        """Distances of the next frames (n, N, H, W, 3) in each region."""
+        start = len(self._counts.frames)
+        shown = foreground.frames(start, start + len(frames))
+        for name, distances in self._counts.regions.items():
+            inside = shown if name == FOREGROUND else ~shown
+            distances.extend(self._feature(np.where(inside[:, None, :, :, None], frames, np.uint8(_WHITE))))
 
     def end(self, lengths: Sequence[int]) -> None:
         self._counts.lengths = list(lengths)
@@ -71,8 +98,12 @@ class Diversity(Metric):
     source = "PAI-Bench-C, diversity score (public code)"
 
     def set_features(self, measure: Measure) -> tuple[Feature, ...]:
-        """The distances of all pairs of clips, frame by frame."""
-        return (distance_feature(measure),)
+        """The distances of all pairs of clips, frame by frame; the frames themselves where regions are asked for."""
+        return (distance_feature(measure), FRAMES) if self.uses_masks(measure) else (distance_feature(measure),)
+
+    def uses_masks(self, measure: Measure) -> bool:
+        """Whether a region is asked for."""
+        return bool(_regions(measure))
 
     def set_tail(self, measure: Measure) -> int:
         """As many frames as a batch of the public code may have left."""
@@ -112,7 +143,9 @@ class Diversity(Metric):
                 f"the network needs frames of at least {least}x{least} pixels, these are {width}x{height}",
                 {"size_hw": sizes[0], "least": least},
             )
-        return _Meter(distance_feature(measure), len(member))
+        regions = _regions(measure)
+        foreground = _Foreground(member[0].masks, (sizes[0][0], sizes[0][1])) if regions else None
+        return _Meter(distance_feature(measure), len(member), foreground, regions)
 
     def decide(self, counts: DiversityCounts, decide: Mapping[str, Any]) -> MetricResult:
         """The mean over pairs of the mean over frames.
@@ -140,7 +173,69 @@ class Diversity(Metric):
         curve = np.array([one.mean() for one in counts.frames[:common]])
         detail = {**known, "pairs": pairs, "compared": common, "covered": common / max(counts.lengths)}
         result = MetricResult.of(self.name, float(by_pair.mean()), detail=detail, curves={self.name: curve})
-        return result.with_flags(*_flags(counts)) if result.value is not None else result
+        if result.value is None:
+            return result
+        return _with_regions(result.with_flags(*_flags(counts)), counts, weighed, int(decide["batch"]))
+
+
+class _Foreground:
+    """Pixels that belong to any object of a segmentation file, at another size, a few frames at a time."""
+
+    def __init__(self, path: Path | None, size: tuple[int, int]) -> None:
+        self._path, self._size = path, size
+        self._opened: Segmentation | None = None
+
+    def frames(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Foreground (n, H, W) of the frames from ``start`` up to ``stop``.
+
+        Raises:
+            ItemError: ``missing_ground_truth``: there is no file, or it ends before; ``undecodable``.
+        """
+        if self._opened is None:
+            if self._path is None:
+                raise _no_masks("the data has no masks of the reference clip, by which foreground is told")
+            self._opened = read_segmentation(self._path)
+        size = self._opened.size
+        if size is None or size[0] < stop:
+            frames = 0 if size is None else size[0]
+            raise _no_masks(f"the masks of the reference clip have {frames} frames, and {stop} are needed")
+        union = np.zeros((stop - start, *size[1:]), np.uint8)
+        for index in range(len(self._opened)):
+            union |= self._opened.part(index, start, stop).astype(np.uint8)
+        resized: NDArray[np.bool_] = resize_frames(union, self._size, "nearest").astype(np.bool_)
+        return resized
+
+
+def _no_masks(said: str) -> ItemError:
+    return ItemError(Reason.MISSING_GROUND_TRUTH, f"foreground and background have no value: {said}")
+
+
+def _regions(measure: Measure) -> list[str]:
+    """The regions besides the whole that a measure section asks for.
+
+    Raises:
+        InputError: one is not known, or the whole is not among them.
+    """
+    named = measure["regions"]
+    known = {WHOLE, FOREGROUND, BACKGROUND}
+    if not isinstance(named, Sequence) or isinstance(named, str) or not {WHOLE} <= {*map(str, named)} <= known:
+        expected = f"expected a list of {WHOLE}, and of {FOREGROUND} and {BACKGROUND} as wanted"
+        raise InputError(f"regions is {named!r}; {expected}")
+    return [str(name) for name in dict.fromkeys(named) if name != WHOLE]
+
+
+def _with_regions(result: MetricResult, counts: DiversityCounts, weighed: _Weighed, batch: int) -> MetricResult:
+    """``result`` with the number of each region, or with the reason why there is none."""
+    if not counts.regions:
+        return result
+    if (error := counts.no_regions) is not None:
+        why = {"reason": str(error.reason), "message": error.message}
+        return result.with_values(**dict.fromkeys(counts.regions)).with_detail(regions=why)
+    values: dict[str, float | None] = {}
+    for name, frames in counts.regions.items():
+        value = float(weighed(replace(counts, frames=frames), batch).mean())
+        values[name] = value if math.isfinite(value) else None
+    return result.with_values(**values)
 
 
 def _pairs(clips: int) -> list[tuple[int, int]]:
@@ -189,7 +284,7 @@ def _first_clip(counts: DiversityCounts, batch: int) -> NDArray[np.float64]:
     )  # each order counts once
 
 
-_LENGTHS: Mapping[str, Callable[[DiversityCounts, int], NDArray[np.float64]]] = {
+_LENGTHS: Mapping[str, _Weighed] = {
     "first_clip": _first_clip,
     "common_prefix": _common_prefix,
 }
@@ -248,7 +343,7 @@ def diversity(
         return whole
     _check_cover(masks, clips)
     values: dict[str, float | None] = {}
-    for region, shown in (("foreground", masks), ("background", ~masks)):
+    for region, shown in ((FOREGROUND, masks), (BACKGROUND, ~masks)):
         painted = [_painted(clip, shown) for clip in clips]
         values[region] = measure_set(METRIC, painted, chosen, placement=placement).value
     return whole.with_values(**values)

@@ -127,6 +127,8 @@ class Prepared:
             used["reference"] = [entry.get(name) for name in ("reference", "depth", "masks")]
         else:
             used["prompt"] = entry["prompt"]
+        if metric.uses_masks(measurement.measure):
+            used["masks"] = entry.get("masks")
         signal = metric.clip_signal(measurement.measure)
         if signal is not None and signal.uses_prompt:
             used["prompt"] = entry["prompt"]

@@ -128,12 +128,14 @@ class StreamInfo:
         width: likewise.
         fps: average frame rate, ``None`` when unknown.
         prompt: the sample's text, for metrics that read it.
+        masks: segmentation file of the sample's reference clip that was given, for metrics of sets.
     """
 
     height: int
     width: int
     fps: float | None = None
     prompt: str | None = None
+    masks: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -304,6 +306,10 @@ class Metric(ABC):
         How the clip is shown to it stands in the measure section as well: see :mod:`gen_eval.features.rendition`.
         """
         return None
+
+    def uses_masks(self, measure: Measure) -> bool:
+        """Whether a metric of sets reads the segmentation of the sample's reference clip."""
+        return False
 
     def networks(self, measure: Measure) -> tuple[str, ...]:
         """Checkpoints (names of ``gen_eval.weights``) that its features need; those of ``clip_signal`` not included."""

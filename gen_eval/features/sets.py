@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -28,11 +29,9 @@ class Sets:
         self._absent = [member.clip.member for member in members if member.clip.error is not None]
         self._run = guarded(log)
         self._sizes = ChunkSizes()
-        self._lanes = [
-            (one, self._lane(one, [clip.stream_info(group.sample.prompt) for clip in self._clips]))
-            for one in measurements
-            if one.metric.inputs == "set"
-        ]
+        sample = group.sample
+        infos = [replace(clip.stream_info(sample.prompt), masks=sample.masks) for clip in self._clips]
+        self._lanes = [(one, self._lane(one, infos)) for one in measurements if one.metric.inputs == "set"]
         self._together = {id(lane): SideBySide(one.metric.set_tail(one.measure)) for one, lane in self._lanes}
 
     def _lane(self, measurement: Measurement, infos: list[StreamInfo]) -> Lane:

@@ -101,4 +101,6 @@ def _kind(value: Any) -> str:
         return "a number"
     if isinstance(value, str):
         return "a word"
+    if isinstance(value, list):
+        return "a list"
     return "a mapping" if isinstance(value, Mapping) else f"no {type(value).__name__}"

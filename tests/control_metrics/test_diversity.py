@@ -14,6 +14,7 @@ from bench.stand_in import write
 from control_metrics import diversity
 from control_metrics.diversity import METRIC, DiversityCounts
 from gen_eval import weights
+from gen_eval.data.signal_files import write_masks
 from gen_eval.features.plan import Plan
 from gen_eval.features.planner import score_group
 from gen_eval.media import write_clip
@@ -357,3 +358,65 @@ def test_both_doors_agree(clips, tmp_path):
         assert float(outcome.result) == pytest.approx(float(expected), rel=1e-6)
         assert {*expected.flags} <= {*outcome.result.flags}
         assert outcome.result.detail["frames"] == [4, 4, 4, 4, 1, 4]
+
+
+# --- regions in the track
+
+
+@pytest.fixture
+def regions(tmp_path):
+    """The protocol that asks for all regions."""
+
+    def make(wanted=("whole", "foreground", "background"), base="corrected"):
+        path = tmp_path / "regions.yaml"
+        path.write_text(yaml.safe_dump({"diversity": {"base": base, "measure": {"regions": list(wanted)}}}))
+        return load_protocol("diversity", str(path))
+
+    return make
+
+
+def of_files(tmp_path, clips_, protocol, masks=None):
+    members = []
+    for number, clip in enumerate(clips_):
+        write_clip(tmp_path / f"c{number}.mp4", clip, 24.0, lossless=True)
+        members.append(Generation("s", str(number), tmp_path / f"c{number}.mp4"))
+    plan = Plan.of([(METRIC, [protocol])], Preset("all", None), 2)
+    (outcome,) = score_group(Group("m", Sample("s", masks=masks), tuple(members)), plan).outcomes
+    return outcome.result
+
+
+@pytest.mark.parametrize("scale", [1, 2])
+def test_regions_follow_the_masks_of_the_reference(clips, tmp_path, regions, box_mask, scale):
+    three = clips[:3]
+    left, right = box_mask(2, 9, 3, 12, (4, 20, 24)), box_mask(11, 18, 10, 22, (4, 20, 24))
+    large = [(name, mask.repeat(scale, 1).repeat(scale, 2)) for name, mask in (("a", left), ("b", right))]
+    write_masks(tmp_path / "m.json", large)
+    found = of_files(tmp_path, three, regions(), tmp_path / "m.json")
+    expected = diversity(three, left | right)
+    assert found.value == pytest.approx(expected.value, rel=1e-6)
+    assert found.values == pytest.approx(dict(expected.values), rel=1e-6)
+    assert set(found.values) == {"foreground", "background"}
+    assert of_files(tmp_path, three, regions(["whole", "background"]), tmp_path / "m.json").values == pytest.approx(
+        {"background": expected.values["background"]}, rel=1e-6
+    )
+
+
+def test_without_masks_the_whole_stays_and_the_row_says_why(clips, tmp_path, regions, box_mask):
+    two = clips[:2]
+    write_masks(tmp_path / "short.json", [("a", box_mask(2, 9, 3, 12, (2, 20, 24)))])
+    (tmp_path / "broken.json").write_text("{")
+    for masks, reason in (
+        (None, "missing_ground_truth"),
+        (tmp_path / "short.json", "missing_ground_truth"),
+        (tmp_path / "broken.json", "undecodable"),
+    ):
+        found = of_files(tmp_path, two, regions(), masks)
+        assert found.value is not None
+        assert found.values == {"foreground": None, "background": None}
+        assert found.detail["regions"]["reason"] == reason
+
+
+@pytest.mark.parametrize("wanted", [["foreground"], ["whole", "sky"], []])
+def test_regions_that_are_not_known_end_the_command(clips, tmp_path, regions, wanted):
+    with pytest.raises(InputError, match="expected a list of whole"):
+        of_files(tmp_path, clips[:2], regions(wanted))
