@@ -94,6 +94,7 @@ class Diversity(Metric):
     name = "diversity"
     track = "control"
     inputs = "set"
+    unit = "LPIPS"
     bounds = (0.0, None)
     source = "PAI-Bench-C, diversity score (public code)"
 

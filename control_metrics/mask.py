@@ -7,11 +7,11 @@ sum of their IoUs is largest; phrases are not compared. Source: PAI-Bench-C, mas
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import cv2
 import numpy as np
@@ -25,6 +25,8 @@ from gen_eval.features.arrays import finish, without_value
 from gen_eval.networks.segmentation import masks_signal
 from gen_eval.protocols import load_protocol
 from gen_eval.records import Flag, InputError, ItemError, MetricResult, Reason
+
+_Pairs: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
@@ -135,9 +137,10 @@ class MaskMiou(Metric):
     def file_evidence(
         self, counts: MaskCounts, member: Path, reference: Path, measure: Measure
     ) -> tuple[int | None, Mapping[str, NDArray[np.uint8]]]:
-        """The frame in which the matched classes overlap least, with the classes of both sides painted."""
-        from scipy.optimize import linear_sum_assignment
+        """The frame in which the matched classes overlap least, with the classes of both sides painted.
 
+        Classes are matched one to one here, whatever ``matching`` of the protocol is.
+        """
         other, own = read_segmentation(reference), read_segmentation(member)
         size = _shape(other, "reference") or _shape(own, "prediction")
         if size is None or not counts.frames or not (counts.reference or counts.prediction):
@@ -145,7 +148,7 @@ class MaskMiou(Metric):
         size = (counts.frames, size[1], size[2])
         left, right = _classes(other, size, measure, "reference"), _classes(own, size, measure, "prediction")
         iou = counts.iou("float64")
-        pairs = [(int(row), int(column)) for row, column in zip(*linear_sum_assignment(iou, maximize=True), strict=True)
+        pairs = [(int(row), int(column)) for row, column in zip(*_hungarian(iou), strict=True)
                  if iou[row, column] > 0]  # fmt: skip
         return lowest_overlap(
             [left[phrase] for phrase in counts.reference], [right[phrase] for phrase in counts.prediction], pairs, size
@@ -154,12 +157,14 @@ class MaskMiou(Metric):
     def decide(self, counts: MaskCounts, decide: Mapping[str, Any]) -> MetricResult:
         """Match classes and average the IoUs that exceed ``threshold``.
 
+        ``matching`` says how: ``hungarian`` (one to one, the largest sum) or ``row_maximum`` (each reference class with
+        the class that overlaps it most, which several may have in common; the public code has it and does not use it).
         ``nothing`` says what an item counts that has no object on one side (``zero``, or it is ``named``), ``emptied``
         the same for a side of which all classes are empty (``stops``: as the reference code raises there).
         ``comparison`` is how IoU and threshold meet: as ``float32`` or as ``integers``.
         """
         rules = {"nothing": ("zero", "named"), "emptied": ("zero", "stops", "named"),
-                 "comparison": ("float32", "integers")}  # fmt: skip
+                 "comparison": ("float32", "integers"), "matching": tuple(_MATCHINGS)}  # fmt: skip
         for name, allowed in rules.items():
             if decide[name] not in allowed:
                 raise InputError(f"unknown rule {name} {decide[name]!r}; expected {' or '.join(allowed)}")
@@ -188,11 +193,9 @@ class MaskMiou(Metric):
         return MetricResult(self.name, 0.0, flags=flags, values=values, detail=detail)
 
     def _matched(self, counts: MaskCounts, decide: Mapping[str, Any], detail: dict[str, Any]) -> MetricResult:
-        from scipy.optimize import linear_sum_assignment
-
         single = decide["comparison"] == "float32"
         iou = counts.iou("float32" if single else "float64")
-        rows, columns = linear_sum_assignment(iou, maximize=True)
+        rows, columns = _MATCHINGS[str(decide["matching"])](iou)
         limit = Fraction(str(decide["threshold"]))
         if single:
             above = iou > np.float32(decide["threshold"])
@@ -223,6 +226,21 @@ class MaskMiou(Metric):
         return MetricResult(self.name, value, flags=flags, values=values, detail=detail)
 
 
+def _hungarian(iou: NDArray[Any]) -> _Pairs:
+    """Rows and columns of the one-to-one matching with the largest sum."""
+    from scipy.optimize import linear_sum_assignment
+
+    rows, columns = linear_sum_assignment(iou, maximize=True)
+    return rows, columns
+
+
+def _row_maximum(iou: NDArray[Any]) -> _Pairs:
+    """Every row, with the first column of its largest value."""
+    return np.arange(len(iou)), iou.argmax(axis=1)
+
+
+_MATCHINGS: Mapping[str, Callable[[NDArray[Any]], _Pairs]] = {"hungarian": _hungarian, "row_maximum": _row_maximum}
+
 METRIC = MaskMiou()
 
 
@@ -244,6 +262,11 @@ def _check_number(objects: int, side: str, most: int | None) -> None:
 
 def _shape(objects: Sequence[MaskObject], side: str) -> Size | None:
     """Frames, height and width of a side's masks; ``None`` without an object."""
+    if isinstance(objects, np.ndarray):
+        raise TypeError(
+            f"{side} must be a list of pairs (phrase, mask), not an array {objects.shape} {objects.dtype}; masks of "
+            "clips are made by `gen-eval controls extract --signals seg`"
+        )
     known = getattr(objects, "size", None)
     if known is not None or not objects:
         return known
@@ -346,6 +369,7 @@ def mask_miou(
 
     Raises:
         ValueError: a mask is not (T, H, W) bool, masks of one side differ in shape, or ``max_frames`` is below 1.
+        TypeError: an array in place of a list of objects.
         InputError: there is no such protocol.
 
     Source:

@@ -420,3 +420,7 @@ def test_without_masks_the_whole_stays_and_the_row_says_why(clips, tmp_path, reg
 def test_regions_that_are_not_known_end_the_command(clips, tmp_path, regions, wanted):
     with pytest.raises(InputError, match="expected a list of whole"):
         of_files(tmp_path, clips[:2], regions(wanted))
+
+
+def test_a_distance_is_no_ratio():
+    assert METRIC.unit == "LPIPS", "ratios are printed in percent"

@@ -299,6 +299,14 @@ def test_other_masks_are_refused(broken):
             mask_miou(*pair)
 
 
+@pytest.mark.parametrize("frames", [np.ones((2, 3, 4, 3), np.uint8), np.ones((2, 3, 4), bool)], ids=["frames", "mask"])
+def test_arrays_in_place_of_objects_are_named(frames):
+    good = [("a", np.ones((2, 3, 4), bool))]
+    for pair in ((good, frames), (frames, good), (frames, frames)):
+        with pytest.raises(TypeError, match=r"list of pairs \(phrase, mask\), not an array \(2, 3, 4"):
+            mask_miou(*pair)
+
+
 def test_masks_of_one_side_must_agree_and_limits_be_positive():
     mixed = [("a", np.ones((2, 3, 4), bool)), ("b", np.ones((2, 3, 5), bool))]
     with pytest.raises(ValueError, match=r"\(2, 3, 5\)"):
