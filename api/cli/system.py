@@ -67,13 +67,11 @@ def doctor(json: options.Json = False) -> int:
 
 
 def _print_networks(to: Console, networks: Mapping[str, Any]) -> None:
-    here, absent = networks["here"], networks["absent"]
     to.print(f"networks run on: {networks['device']}")
-    to.print(
-        f"weights of the quality track: {len(here)} of {len(here) + len(absent)} here ({networks['weights_folder']})",
-        soft_wrap=True,
-        markup=False,
-    )
-    if absent:
-        command = f"gen-eval weights fetch {' '.join(absent)}"
-        to.print(f"weights that are not here: `{command}`", soft_wrap=True, markup=False)
+    to.print(f"weights folder: {networks['weights_folder']}", soft_wrap=True, markup=False)
+    for track, found in networks["tracks"].items():
+        here, absent = found["here"], found["absent"]
+        to.print(f"weights of the {track} track: {len(here)} of {len(here) + len(absent)} here", markup=False)
+        if absent:
+            command = f"gen-eval weights fetch {' '.join(absent)}"
+            to.print(f"weights that are not here: `{command}`", soft_wrap=True, markup=False)

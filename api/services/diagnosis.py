@@ -17,6 +17,8 @@ from gen_eval.registry import EXTRA_OF, load, names
 from gen_eval.settings import settings
 from gen_eval.weights.digests import weights_folder
 
+_TRACKS = ("quality", "control")
+
 
 def diagnose() -> dict[str, Any]:
     """Versions, extras, and a few checks that are carried out; ``healthy`` is false when one fails."""
@@ -49,13 +51,19 @@ def _extras() -> dict[str, str]:
 
 
 def _networks() -> dict[str, Any]:
-    """Where networks would run, and which checkpoints of the quality track are here; absent ones are no fault."""
-    wanted = [name for name in weights.checkpoint_names() if weights.checkpoint(name).track == "quality"]
+    """Where networks would run, and which checkpoints the shipped metrics need are here; absent ones are no fault."""
+    tracks: dict[str, dict[str, list[str]]] = {}
+    for name in weights.checkpoint_names():
+        entry = weights.checkpoint(name)
+        if entry.track in _TRACKS and entry.used_by:
+            track = tracks.setdefault(entry.track, {"here": [], "absent": []})
+            track["absent" if weights.locate(name) is None else "here"].append(name)
     return {
         "device": placement_of(settings().device).device,
         "weights_folder": str(weights_folder()),
-        "here": [name for name in wanted if weights.locate(name) is not None],
-        "absent": [name for name in wanted if weights.locate(name) is None],
+        "here": [name for track in tracks.values() for name in track["here"]],
+        "absent": [name for track in tracks.values() for name in track["absent"]],
+        "tracks": tracks,
     }
 
 

@@ -96,7 +96,10 @@ def test_doctor_tries_what_it_says(cli):
     assert done.json["healthy"]
     assert {check["name"] for check in done.json["checks"]} >= {"results store", "metrics load"}
     networks = done.json["networks"]
-    assert {*networks["here"], *networks["absent"]} >= {"dino_vitb16", "viclip"}
+    assert {*networks["here"], *networks["absent"]} >= {"dino_vitb16", "viclip", "dover", "vgg16"}
+    known = [name for one in networks["tracks"].values() for name in (*one["here"], *one["absent"])]
+    assert sorted(known) == sorted([*networks["here"], *networks["absent"]])
+    assert "lpips_alex" not in known, "no shipped metric needs it"
 
 
 def test_doctor_names_the_command_for_absent_weights(cli, monkeypatch, tmp_path):
@@ -104,6 +107,7 @@ def test_doctor_names_the_command_for_absent_weights(cli, monkeypatch, tmp_path)
     done = cli("doctor")
     assert done.code == 0, done
     assert "gen-eval weights fetch aesthetic_head amt_s" in done.out
+    assert "gen-eval weights fetch dover grounding_dino_tiny sam2_hiera_large vda_small vgg16" in done.out
     assert str(tmp_path) in done.out
 
 

@@ -264,6 +264,14 @@ def test_networks_and_licences_stand_under_the_scores():
     assert run.to_json()["networks"]["commercial_use"] is False
 
 
+def test_no_device_is_named_where_no_network_was_here():
+    placement = {"device": "cpu", "dtype": "float32", "compile": False}
+    networks = {"placement": placement, "packages": {}, "weights": {"amt_s": None, "viclip": None}}
+    assert "networks ran on" not in shown(print_summary, made(networks=networks))
+    networks["weights"]["viclip"] = "b" * 64
+    assert "networks ran on: cpu, float32" in shown(print_summary, made(networks=networks))
+
+
 def test_totals_are_compared_with_samples_drawn_for_all_parts():
     first, other = made(), made(model="beta", shift=0.05)
     (found,) = compare(first, other).others
