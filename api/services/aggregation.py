@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from api.services.facts import facts_of
+from gen_eval.data.naming import caption_stem
 from gen_eval.protocols import TotalRule, load_protocol, totals_of
 from gen_eval.protocols.totals import ordered
 from gen_eval.records import InputError, Score
@@ -74,7 +76,7 @@ def tables_of(manifest: Mapping[str, Any], parts: Sequence[Part]) -> list[Table]
     drafts = [
         _Draft.of(manifest, metric, protocol, rows, part)
         for part in parts
-        for (metric, protocol), rows in _split(part, asked).items()
+        for (metric, protocol), rows in _split(manifest, part).items()
     ]
     means = iter(aggregates([column for draft in drafts for column in draft.columns.values()]))
     finished = iter([draft.finished(means) for draft in drafts])
@@ -95,7 +97,7 @@ def totals_over(sources: Sequence[Source]) -> Totals:
     """
     columns: dict[str, dict[str, Column]] = {}
     for manifest, part in sources:
-        rows = _split(part, asked_of(manifest))
+        rows = _split(manifest, part)
         for (metric, protocol), own in rows.items():
             columns.setdefault(protocol, {})[metric] = _main_column(manifest, metric, protocol, own, part)
     rules = total_rules_of([source.manifest for source in sources])
@@ -123,11 +125,31 @@ def total_rules_of(manifests: Sequence[Mapping[str, Any]]) -> dict[str, TotalRul
     return ordered(rules)
 
 
-def _split(part: Part, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], list[Score]]:
-    rows: dict[tuple[str, str], list[Score]] = {pair: [] for pair in asked}
+def _split(manifest: Mapping[str, Any], part: Part) -> dict[tuple[str, str], list[Score]]:
+    """The rows that count, by metric and protocol."""
+    rows: dict[tuple[str, str], list[Score]] = {pair: [] for pair in asked_of(manifest)}
+    passed_over = {pair for pair in rows if _caption_clips(manifest, *pair) == "left_out"}
+    named = _caption_named(manifest) if passed_over else set()
     for row in part.rows:
-        rows[row.metric, row.protocol].append(row)
+        pair = (row.metric, row.protocol)
+        if pair not in passed_over or (row.sample, row.member) not in named:
+            rows[pair].append(row)
     return rows
+
+
+def _caption_clips(manifest: Mapping[str, Any], metric: str, protocol: str) -> str:
+    """Whether clips named as captions enter the mean: as the run was asked; runs that do not say count them."""
+    return str(manifest["metrics"][metric].get("caption_clips", {}).get(protocol, "counted"))
+
+
+def _caption_named(manifest: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Sample and member of the clips whose file is called ``<id>_caption<k>``."""
+    return {
+        (sample["id"], member["id"])
+        for sample in manifest["samples"]
+        for member in sample["members"]
+        if member["path"] is not None and Path(member["path"]).stem == caption_stem(sample["id"], member["id"])
+    }
 
 
 _MAIN = ""

@@ -358,6 +358,8 @@ def _metric_entries(plan: Plan) -> dict[str, Any]:
         for protocol in measurement.protocols:
             if beside := protocol.aggregate.get("beside"):
                 entry.setdefault("beside", {})[protocol.name] = list(beside)
+            if clips := protocol.aggregate.get("caption_clips"):
+                entry.setdefault("caption_clips", {})[protocol.name] = clips
     return entries
 
 

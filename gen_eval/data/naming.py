@@ -83,3 +83,12 @@ def split_name(stem: str, ids: Container[str] | None, *, bare_member: str) -> tu
         readings.append((match["id"], str(int(match["k"]))))
     readings.append((stem, bare_member))
     return next((reading for reading in readings if ids is None or reading[0] in ids), None)
+
+
+def caption_stem(sample: str, member: str) -> str:
+    """The second way of naming a clip, without the ending.
+
+    >>> caption_stem("task_0007", "3")
+    'task_0007_caption3'
+    """
+    return f"{sample}_caption{member}"

@@ -15,6 +15,10 @@ from gen_eval.records import InputError, Reason
 AVERAGES = ("sample_first", "pooled", "frame_weighted")
 """How the values of videos may become one number; see :func:`gen_eval.stats.aggregate`."""
 
+CAPTION_CLIPS = ("counted", "left_out")
+"""Whether clips that are named ``<id>_caption<k>`` enter a mean, or are passed over as by a scorer that does not know
+these names."""
+
 _NONE = "none"
 _VIEW_SIZES = frozenset({"side", "crop"})  # numbers of a view that may be left out by this word
 
@@ -39,8 +43,11 @@ def check_sections(where: str, sections: Mapping[str, Any]) -> None:
         if not isinstance(one, str) or one not in set(Reason):
             raise InputError(f"{where} uses the unknown reason {one!r}; docs/reasons.md lists them")
     aggregate = sections.get("aggregate") or {}
-    if unknown := set(map(str, aggregate)) - {"members", "beside"}:
-        raise InputError(f"{where}: aggregate has {', '.join(sorted(unknown))}; expected members and beside")
+    if unknown := set(map(str, aggregate)) - {"members", "beside", "caption_clips"}:
+        expected = "members, beside and caption_clips"
+        raise InputError(f"{where}: aggregate has {', '.join(sorted(unknown))}; expected {expected}")
+    if (clips := aggregate.get("caption_clips", CAPTION_CLIPS[0])) not in CAPTION_CLIPS:
+        raise InputError(f"{where}: caption_clips is {clips!r}; expected {' or '.join(CAPTION_CLIPS)}")
     beside = aggregate.get("beside", [])
     for rule in [aggregate.get("members", AVERAGES[0]), *(beside if isinstance(beside, list) else [beside])]:
         if rule not in AVERAGES:

@@ -60,6 +60,18 @@ def test_a_task_counts_once_however_many_captions_it_has(folders, tmp_path):
     assert pooled == pytest.approx(np.mean(list(of.values())), abs=1e-15), "the public code's mean is over clips"
 
 
+def test_public_scorers_know_the_first_way_of_naming_only(folders, tmp_path):
+    """The public means of the later release are those of the original captions, and nobody's value is lost."""
+    run = scored(folders, "later", tmp_path / "run")
+    of = {row.key[1:3]: row.value for row in run.rows if row.protocol == "reference"}
+    assert len(of) == 4
+    found = run.aggregate["edge_f1"]["reference"].main
+    assert found.value == pytest.approx(np.mean([of["task_0000", "0"], of["task_0001", "0"]]), abs=1e-15)
+    assert (found.n, found.N, found.members) == (2, 2, (2, 2))
+    first = scored(folders, "first", tmp_path / "first").aggregate["edge_f1"]["reference"].main
+    assert first.members == (4, 4)
+
+
 def test_a_folder_that_mixes_them_is_read_and_two_files_of_one_clip_are_no_clip(folders, tmp_path):
     mixed = tmp_path / "mixed"
     mixed.mkdir()

@@ -28,7 +28,7 @@ PAIR, CONDITIONED, CLIP = "edge_f1", "i2v_subject", "overall_consistency"
         (DINO, "{base: corrected, reasons: {nonsense: too_small}}", "unknown reason 'nonsense'"),
         (DINO, "{base: corrected, aggregate: {members: sometimes}}", "rule 'sometimes'; expected sample_first, pooled"),
         (DINO, "{base: corrected, aggregate: {beside: [medians]}}", "rule 'medians'"),
-        (DINO, "{base: corrected, aggregate: {member: pooled}}", "aggregate has member; expected members and beside"),
+        (DINO, "{base: corrected, aggregate: {member: pooled}}", "aggregate has member; expected members, beside and"),
         (DINO, "{base: corrected, 3: {}}", "unknown sections"),
         (FLOW, "{base: corrected, measure: {sampling_rate: fast}}", "sampling_rate is 'fast'; expected a number"),
         (FLOW, "{base: corrected, decide: {sampling: random}}", "sampling is 'random'; expected by_index or by_time"),
