@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from control_metrics.segmentation_file import Segmentation, read_segmentation
 from gen_eval.features import FRAMES, Chunk, Feature, Measure, Meter, Metric, StreamInfo, measure_set
 from gen_eval.features.alignment import resize_frames
+from gen_eval.features.extraction import extract
 from gen_eval.networks import distance_feature, placement_of
 from gen_eval.protocols import load_protocol
+from gen_eval.protocols.values import whole_number
 from gen_eval.records import Flag, InputError, ItemError, MetricResult, Reason
 from gen_eval.weights import with_needs
 
@@ -79,7 +81,8 @@ class _Meter:
         shown = foreground.frames(start, start + len(frames))
         for name, distances in self._counts.regions.items():
             inside = shown if name == FOREGROUND else ~shown
-            distances.extend(self._feature(np.where(inside[:, None, :, :, None], frames, np.uint8(_WHITE))))
+            painted = _painted(frames, inside[:, None])
+            distances.extend(extract((self._feature,), painted)[self._feature])
 
     def end(self, lengths: Sequence[int]) -> None:
         self._counts.lengths = list(lengths)
@@ -108,7 +111,7 @@ class Diversity(Metric):
 
     def set_tail(self, measure: Measure) -> int:
         """As many frames as a batch of the public code may have left."""
-        return int(measure["tail"])
+        return whole_number(measure, "tail")
 
     def networks(self, measure: Measure) -> tuple[str, ...]:
         """The heads and the backbone below them."""
@@ -136,7 +139,7 @@ class Diversity(Metric):
                 "the clips differ in size, and frames are compared as they are; make them with one size",
                 {"sizes_hw": sizes},
             )
-        least = int(measure["least_side"])
+        least = whole_number(measure, "least_side", least=1)
         if min(sizes[0]) < least:
             height, width = sizes[0]
             raise ItemError(
@@ -164,7 +167,7 @@ class Diversity(Metric):
             return MetricResult.without_value(self.name, Reason.TOO_FEW_FRAMES, "there is no common frame")
         common = min(counts.lengths)
         try:
-            by_pair = weighed(counts, int(decide["batch"]))
+            by_pair = weighed(counts, whole_number(decide, "batch", least=1))
         except ItemError as error:
             return MetricResult.without_value(self.name, error.reason, error.message, detail={**known, **error.detail})
         pairs = [
@@ -345,7 +348,7 @@ def diversity(
     _check_cover(masks, clips)
     values: dict[str, float | None] = {}
     for region, shown in ((FOREGROUND, masks), (BACKGROUND, ~masks)):
-        painted = [_painted(clip, shown) for clip in clips]
+        painted = [_painted(clip, shown[: len(clip)]) for clip in clips]
         values[region] = measure_set(METRIC, painted, chosen, placement=placement).value
     return whole.with_values(**values)
 
@@ -366,7 +369,7 @@ def _check_cover(masks: NDArray[np.bool_], clips: Sequence[NDArray[np.uint8]]) -
             )
 
 
-def _painted(clip: NDArray[np.uint8], shown: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """``clip`` with white in place of what is not ``shown``."""
-    painted: NDArray[np.uint8] = np.where(shown[: len(clip), ..., None], clip, np.uint8(_WHITE))
+def _painted(frames: NDArray[np.uint8], shown: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """``frames`` (..., H, W, 3) with white in place of what is not ``shown`` (..., H, W)."""
+    painted: NDArray[np.uint8] = np.where(shown[..., None], frames, np.uint8(_WHITE))
     return painted
