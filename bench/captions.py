@@ -11,7 +11,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import av
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +51,7 @@ def six_captions(folder: Path, frames: int, rounds: int) -> Comparison:
         lambda: _plainly(group),
         rounds=rounds,
         target=1 / 0.55,
-        note="both sides decoded, filtered and read again for each caption; one process each",
+        note="both sides decoded, filtered and read again for each caption, in one process; our decoders run in their own",
         wall=True,
     )
 
@@ -109,7 +108,7 @@ def _plainly(group: Group) -> Scores:
 
 def _plain_scores(member: Path, reference: Path) -> dict[str, float]:
     """One caption as one would write it down from the protocol alone."""
-    own, other = _decoded(member), _decoded(reference)
+    own, other = plain.decoded(member), plain.decoded(reference)
     tp, fp, fn = plain.edge_counts(_edges(own), _edges(other))
     precision, recall = tp / (tp + fp), tp / (tp + fn)
     return {
@@ -118,11 +117,6 @@ def _plain_scores(member: Path, reference: Path) -> dict[str, float]:
         "depth_si_rmse": plain.si_rmse(_read_depth(member), _read_depth(reference)),
         "mask_miou": plain.miou(_read_masks(member), _read_masks(reference))[0],
     }
-
-
-def _decoded(path: Path) -> NDArray[np.uint8]:
-    with av.open(str(path)) as container:
-        return np.stack([frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)])
 
 
 def _blurred(frames: NDArray[np.uint8]) -> NDArray[Any]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
@@ -17,6 +19,12 @@ from skimage.metrics import structural_similarity  # noqa: TID251 - the independ
 
 Frames = NDArray[np.uint8]
 Masks = Sequence[tuple[str, NDArray[np.bool_]]]
+
+
+def decoded(path: Path) -> Frames:
+    """All frames (T, H, W, 3) RGB."""
+    with av.open(str(path)) as container:
+        return np.stack([frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)])
 
 
 def ssim(prediction: Frames, reference: Frames) -> float:

@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import torch
 from PIL import Image
@@ -21,6 +20,7 @@ from torch.nn import functional
 from torchvision import transforms
 from torchvision.transforms import InterpolationMode
 
+from bench.plain import decoded
 from bench.plain_amt import interpolate
 from gen_eval.networks.loading import loaded
 
@@ -29,12 +29,6 @@ _CLIP = transforms.Normalize((0.48145466, 0.4578275, 0.40821073), (0.26862954, 0
 _BICUBIC = InterpolationMode.BICUBIC
 _AESTHETIC_BATCH = 32
 _PADDING = 16
-
-
-def decoded(path: Path) -> Any:
-    """All frames (T, H, W, 3) uint8."""
-    with av.open(str(path)) as container:
-        return np.stack([frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)])
 
 
 def floats(path: Path) -> Tensor:

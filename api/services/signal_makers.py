@@ -18,7 +18,7 @@ from gen_eval.data.signal_files import write_edges
 from gen_eval.features.metric import ClipSignal
 from gen_eval.features.plan import Plan
 from gen_eval.features.rendition import Rendition, Renditions
-from gen_eval.media import ClipStream, open_clip, sha256_file, write_clip
+from gen_eval.media import FALLBACK_FPS, ClipStream, open_clip, sha256_file, write_clip
 from gen_eval.networks.loading import ensure
 from gen_eval.networks.placement import current
 from gen_eval.protocols import Preset, Protocol, load_protocol
@@ -30,7 +30,6 @@ METRIC_OF = {"blur": "blur_ssim", "edge": "edge_f1", "depth": "depth_si_rmse", "
 Pictures = Callable[[Path], Iterator[NDArray[np.uint8]]]
 
 _CHUNK = 8
-_FALLBACK_FPS = 24.0
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class _ByNetworks(Maker):
             Renditions(group, plan, Path(scratch)).show(path, rendition) as shown,
         ):
             facts = self.signal(shown.clip, targets[0])
-        write_clip(targets[1], self.pictures(targets[0]), shown.clip.info.fps or _FALLBACK_FPS)
+        write_clip(targets[1], self.pictures(targets[0]), shown.clip.info.fps or FALLBACK_FPS)
         return facts
 
 
@@ -176,7 +175,7 @@ def _write_video(
     path: Path, target: Path, picture: Callable[[NDArray[np.uint8]], NDArray[np.uint8]], limit: int | None
 ) -> None:
     with open_clip(path, limit=limit) as clip:
-        write_clip(target, _pictures(clip, picture), clip.info.fps or 24.0)
+        write_clip(target, _pictures(clip, picture), clip.info.fps or FALLBACK_FPS)
 
 
 def _pictures(

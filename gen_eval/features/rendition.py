@@ -16,14 +16,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from gen_eval.features.alignment import Size, check_aspect, resize_frames
+from gen_eval.features.alignment import RESIZE_RULES, Size, check_aspect, resize_frames
 from gen_eval.features.metric import Array, ClipFrames, StreamInfo
 from gen_eval.features.plan import Plan
-from gen_eval.media import ClipStream, open_clip, probe, write_clip
-from gen_eval.records import Flag, Generation, Group, InputError, ItemError, Reason
+from gen_eval.media import FALLBACK_FPS, ClipStream, open_clip, probe, write_clip
+from gen_eval.protocols.values import number_above, whole_number, word_of
+from gen_eval.records import Flag, Generation, Group, ItemError, Reason
 from gen_eval.records.files import is_file
 
-_FALLBACK_FPS = 24.0
+_WORST_CRF = 51  # of H.264
 _FIELDS = ("clip_size", "clip_resize", "clip_aspect_tolerance", "clip_crf")
 
 
@@ -48,12 +49,17 @@ class Rendition:
         """What ``measure`` says.
 
         Raises:
-            InputError: a size is not known.
+            InputError: a value is none that clips can be shown by.
         """
-        found = cls(**{name.removeprefix("clip_"): measure[name] for name in _FIELDS if name in measure})
-        if found.size not in {"own", "reference"}:
-            raise InputError(f"clip_size must be own or reference, not {found.size!r}")
-        return found
+        if "clip_size" in measure:
+            word_of(measure, "clip_size", ("own", "reference"))
+        if "clip_resize" in measure:
+            word_of(measure, "clip_resize", RESIZE_RULES)
+        if measure.get("clip_aspect_tolerance") is not None:
+            number_above(measure, "clip_aspect_tolerance", 0, or_equal=True)
+        if measure.get("clip_crf") is not None:
+            whole_number(measure, "clip_crf", most=_WORST_CRF)
+        return cls(**{name.removeprefix("clip_"): measure[name] for name in _FIELDS if name in measure})
 
     @property
     def as_it_is(self) -> bool:
@@ -184,7 +190,7 @@ class Renditions:
         with self.show(path, replace(rendition, crf=None)) as shown:
             fps = self.reference_info().fps if rendition.size == "reference" else shown.clip.info.fps
             assert rendition.crf is not None
-            write_clip(target, shown.clip.chunks, fps or _FALLBACK_FPS, crf=rendition.crf)
+            write_clip(target, shown.clip.chunks, fps or FALLBACK_FPS, crf=rendition.crf)
             self._flags[path, rendition] = shown.flags
         return target
 

@@ -19,9 +19,10 @@ from gen_eval.media.sampling import (
     time_of,
 )
 from gen_eval.media.stream import ClipInfo, ClipStream, open_clip, probe
-from gen_eval.media.writing import write_clip
+from gen_eval.media.writing import FALLBACK_FPS, write_clip
 
 __all__ = [
+    "FALLBACK_FPS",
     "All",
     "AtRate",
     "Clip",

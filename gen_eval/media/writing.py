@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from av.container import OutputContainer
     from av.video.codeccontext import VideoCodecContext
 
+FALLBACK_FPS = 24.0
+"""Rate of a video made from one that does not tell its own."""
+
 _CRF = 10
 _CHUNK = 8
 _BT709 = 1

@@ -1,4 +1,4 @@
-"""What the image transformers share: how a block is computed, its last one for the class token alone."""
+"""What the transformers share: the MLP, how a block is computed, its last one for the class token alone."""
 
 from __future__ import annotations
 
@@ -20,6 +20,20 @@ class QuickGELU(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Of ``x`` of any shape; ``x`` is overwritten."""
         return functional.silu(x.mul_(_SLOPE), inplace=True).mul_(1 / _SLOPE)
+
+
+class Mlp(nn.Module):
+    """Two linear layers with a GELU between them; ``fc1`` and ``fc2`` are their names in published files."""
+
+    def __init__(self, width: int, inner: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(width, inner)
+        self.fc2 = nn.Linear(inner, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Of tokens (..., width)."""
+        out: Tensor = self.fc2(functional.gelu(self.fc1(x)))
+        return out
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from gen_eval.networks.attention import Block, resized_positions, with_class_token
+from gen_eval.networks.attention import Block, Mlp, resized_positions, with_class_token
 
 _EPS = 1e-6  # of the normalisations
 
@@ -38,17 +37,6 @@ class _Scale(nn.Module):
         return x * self.gamma
 
 
-class _Mlp(nn.Module):
-    def __init__(self, width: int, inner: int) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(width, inner)
-        self.fc2 = nn.Linear(inner, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.fc2(functional.gelu(self.fc1(x)))
-        return out
-
-
 class _Block(nn.Module):
     """One pre-norm transformer block with scaled branches."""
 
@@ -59,7 +47,7 @@ class _Block(nn.Module):
         self.attn = _Attention(width)
         self.ls1 = _Scale(width)
         self.norm2 = nn.LayerNorm(width, eps=_EPS)
-        self.mlp = _Mlp(width, 4 * width)
+        self.mlp = Mlp(width, 4 * width)
         self.ls2 = _Scale(width)
 
     def forward(self, tokens: Tensor) -> Tensor:

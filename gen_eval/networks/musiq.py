@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gen_eval.networks.attention import Mlp
 from gen_eval.records import ItemError, Reason
 
 PATCH = 32
@@ -99,17 +100,6 @@ class _Attention(nn.Module):
         return out
 
 
-class _Mlp(nn.Module):
-    def __init__(self, hidden: int, inner: int) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(hidden, inner)
-        self.fc2 = nn.Linear(inner, hidden)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.fc2(functional.gelu(self.fc1(x)))
-        return out
-
-
 class _Block(nn.Module):
     """One pre-norm transformer block."""
 
@@ -118,7 +108,7 @@ class _Block(nn.Module):
         self.norm1 = nn.LayerNorm(hidden, eps=1e-6)
         self.attention = _Attention(hidden, heads)
         self.norm2 = nn.LayerNorm(hidden, eps=1e-6)
-        self.mlp = _Mlp(hidden, mlp)
+        self.mlp = Mlp(hidden, mlp)
 
     def forward(self, x: Tensor, *, first: bool) -> Tensor:
         """All tokens, or with ``first`` the first one only, (n, 1, hidden)."""

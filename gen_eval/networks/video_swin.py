@@ -19,6 +19,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from gen_eval.networks.attention import Mlp
+
 Size = tuple[int, int, int]
 
 _MASKED = -100.0  # added to the score of tokens that the shift has made neighbours
@@ -190,17 +192,6 @@ def _scores(plain: Tensor, per_step: Tensor | None, distances: Tensor, regions: 
     return bias if len(bias) == 1 else bias.repeat_interleave(time, 0)
 
 
-class _Mlp(nn.Module):
-    def __init__(self, width: int, inner: int) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(width, inner)
-        self.fc2 = nn.Linear(inner, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.fc2(functional.gelu(self.fc1(x)))
-        return out
-
-
 class _Block(nn.Module):
     """One pre-norm block; ``shift`` is that of maps larger than a window."""
 
@@ -210,7 +201,7 @@ class _Block(nn.Module):
         self.norm1 = nn.LayerNorm(width)
         self.attn = _Attention(width, heads, window, gated)
         self.norm2 = nn.LayerNorm(width)
-        self.mlp = _Mlp(width, ratio * width)
+        self.mlp = Mlp(width, ratio * width)
 
     def forward(self, x: Tensor) -> None:
         """Change the map ``x`` (D, H, W, C), a few windows at a time: their tokens depend on each other only."""
