@@ -51,7 +51,7 @@ def six_captions(folder: Path, frames: int, rounds: int) -> Comparison:
         lambda: _plainly(group),
         rounds=rounds,
         target=1 / 0.55,
-        note="both sides decoded, filtered and read again for each caption, in one process; our decoders run in their own",
+        note="both sides decoded, filtered and read again for each caption, in one process; our decoders in their own",
         wall=True,
     )
 
