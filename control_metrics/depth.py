@@ -19,10 +19,11 @@ from control_metrics._depth_errors import chosen, log_rmse, median, si_rmse
 from control_metrics.pictures import depth_pictures
 from control_metrics.signals import open_depth
 from gen_eval.features import FRAMES, Chunk, ClipSignal, Coverage, Measure, Meter, Metric, StreamInfo
-from gen_eval.features.alignment import resize_frames
+from gen_eval.features.alignment import RESIZE_RULES, resize_frames
 from gen_eval.features.arrays import finish
 from gen_eval.networks.depth import depth_signal
 from gen_eval.protocols import load_protocol
+from gen_eval.protocols.values import number_above, word_of
 from gen_eval.records import Flag, InputError, ItemError, MetricResult, Reason
 
 Maps = NDArray[np.floating[Any]]
@@ -50,10 +51,15 @@ class DepthMeter:
 
     Args:
         measure: ``resize`` (how a prediction of another size is brought to the reference's) and ``residual_cap``.
+
+    Raises:
+        InputError: the rule is not known, or the cap is not above 0.
     """
 
     def __init__(self, measure: Measure) -> None:
-        self._rule, self._cap = str(measure["resize"]), measure["residual_cap"]
+        self._rule, self._cap = word_of(measure, "resize", RESIZE_RULES), measure["residual_cap"]
+        if self._cap is not None:
+            number_above(measure, "residual_cap", 0)
         self._frames: list[FrameError] = []
 
     def update(self, prediction: Chunk, reference: Chunk) -> Sequence[float]:
@@ -145,7 +151,9 @@ class DepthSiRmse(Metric):
         worst = int(np.argmax(errors))
         own, other = _map_of(member, worst), _map_of(reference, worst)
         (aligned,) = resize_frames(own[None], other.shape, str(measure["resize"]))
-        return worst, depth_pictures(aligned * _scale(aligned, other), other)
+        with np.errstate(over="ignore"):  # what is too large for a number is shown as a pixel that does not count
+            fitted = aligned.astype(np.float64) * _scale(aligned, other)
+        return worst, depth_pictures(fitted, other)
 
     def decide(self, counts: list[FrameError], decide: Mapping[str, Any]) -> MetricResult:
         """The mean over frames.

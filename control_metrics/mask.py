@@ -24,6 +24,7 @@ from gen_eval.features import Chunk, ClipSignal, Coverage, Measure, Meter, Metri
 from gen_eval.features.arrays import finish, without_value
 from gen_eval.networks.segmentation import masks_signal
 from gen_eval.protocols import load_protocol
+from gen_eval.protocols.values import whole_number, word_of
 from gen_eval.records import Flag, InputError, ItemError, MetricResult, Reason
 
 _Pairs: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -62,6 +63,15 @@ class MaskCounts:
         return (self.shared / np.maximum(united, 1)).astype(dtype)
 
 
+_RULES = {
+    "overlaps": ("later_wins", "kept"),
+    "empty_classes": ("kept", "dropped"),
+    "short_clip": ("stops", "prefix"),
+    "class_order": ("first_seen", "by_phrase"),
+}
+"""Parameter of a measure section -> what it may be."""
+
+
 class MaskMiou(Metric):
     """Mean IoU of matched segmentation classes, with recall and two stricter means."""
 
@@ -98,8 +108,13 @@ class MaskMiou(Metric):
 
         Raises:
             ItemError: ``reference_stops``, where the protocol says that a short clip or too many objects end the run.
+            InputError: a rule of the section is not known.
             ValueError: a mask is not (T, H, W) bool, or masks of one side differ in shape.
         """
+        for name, known in _RULES.items():
+            word_of(measure, name, known)
+        if measure["max_objects"] is not None:
+            whole_number(measure, "max_objects", least=1)
         for side, objects in (("prediction", prediction), ("reference", reference)):
             _check_number(len(objects), side, measure["max_objects"])
         own, other = _shape(prediction, "prediction"), _shape(reference, "reference")

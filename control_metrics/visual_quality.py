@@ -30,8 +30,11 @@ from gen_eval.networks import placement_of
 from gen_eval.networks.fragments import Grid, cut_fragments, places, segment_frames
 from gen_eval.networks.rating import rate_segments
 from gen_eval.protocols import load_protocol
+from gen_eval.protocols.values import whole_number
 from gen_eval.records import Flag, InputError, MetricResult, Reason
 
+_LARGEST = 2**32 - 1  # that seeds a generator
+_MOST_PIXELS = 2**28
 _FEW = 3  # frames; a segment of a clip with fewer has none of its own
 
 
@@ -41,15 +44,22 @@ def grid_of(measure: Measure) -> Grid:
     Raises:
         InputError: a value makes no grid.
     """
-    names = ("cells", "patch", "segments", "seed")
-    return Grid(**{name: _whole(measure, name, least=name != "seed") for name in names}, laid_over=measure["grid"])
+    return Grid(
+        **{name: _whole(measure, name) for name in ("cells", "patch", "segments", "seed")}, laid_over=measure["grid"]
+    )
 
 
 def fragments_selection(measure: Measure) -> Selection:
     """The ratings of the segments of a clip. Of each frame only its patches are kept."""
-    sampling = {name: _whole(measure, name, least=name != "seed") for name in ("segments", "frames", "step", "seed")}
+    sampling = {name: _whole(measure, name) for name in ("segments", "frames", "step", "seed")}
     rating = {name: measure[name] for name in ("network", "segments", "normalise")}
-    preparation = {"grid": grid_of(measure), "frames": sampling["frames"]}
+    grid = grid_of(measure)
+    preparation = {"grid": grid, "frames": sampling["frames"]}
+    pixels = sampling["segments"] * sampling["frames"] * grid.side**2
+    if pixels > _MOST_PIXELS:
+        raise InputError(
+            f"segments x frames x (cells x patch)^2 is {pixels}; at most {_MOST_PIXELS} pixels of a clip are kept"
+        )
     return Selection(
         "ratings_of_segments_" + "_".join(f"{name}{value}" for name, value in sampling.items()),
         partial(segment_frames, **sampling),
@@ -60,11 +70,8 @@ def fragments_selection(measure: Measure) -> Selection:
     )
 
 
-def _whole(measure: Measure, name: str, *, least: bool) -> int:
-    value = measure[name]
-    if not isinstance(value, int) or value < int(least):
-        raise InputError(f"{name} must be a whole number, {int(least)} or more, not {value!r}")
-    return value
+def _whole(measure: Measure, name: str) -> int:
+    return whole_number(measure, name, least=int(name != "seed"), most=_LARGEST)
 
 
 @dataclass

@@ -16,15 +16,21 @@ from gen_eval.records import InputError, ItemError, Reason
 Size = tuple[int, int]
 """Height and width in pixels."""
 
+RESIZE_RULES = ("by_height", "by_pixels", "nearest")
+"""See :func:`interpolation`."""
+
 
 def check_aspect(member: Size, reference: Size, tolerance: float | None) -> None:
     """Refuse a pair whose width/height differ by a factor of more than ``1 + tolerance``; ``None``: accept all.
 
     Raises:
         ItemError: ``aspect_mismatch``, with both sizes (height, width) in the detail.
+        InputError: the tolerance is below 0.
     """
     if tolerance is None:
         return
+    if not tolerance >= 0:
+        raise InputError(f"aspect_tolerance must be a number, 0 or more, or null, not {tolerance!r}")
     ratio = (member[1] * reference[0]) / (member[0] * reference[1])
     if max(ratio, 1 / ratio) > 1 + tolerance:
         raise ItemError(
@@ -59,9 +65,9 @@ def resize_frames(frames: NDArray[Any], size: Size, rule: str) -> NDArray[Any]:
     The result has the input's dtype. Bilinear and area are OpenCV's, with its rounding for uint8.
     """
     before = (frames.shape[1], frames.shape[2])
+    chosen = interpolation(rule, before, size)  # refuses an unknown rule, also where it would not be needed
     if before == size:
         return frames
-    chosen = interpolation(rule, before, size)
     if len(frames) == 0:
         return np.empty((0, *size, *frames.shape[3:]), frames.dtype)
     return np.stack([cv2.resize(frame, (size[1], size[0]), interpolation=chosen) for frame in frames])

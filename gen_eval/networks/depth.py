@@ -24,6 +24,7 @@ from gen_eval.networks.memory import memory_errors
 from gen_eval.networks.placement import current
 from gen_eval.networks.running import autocast, numpy_of
 from gen_eval.networks.windows import Maps, Stitcher, WindowRule, windows
+from gen_eval.protocols.values import number_above
 from gen_eval.records import InputError, ItemError, Reason
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ _ENCODED = 2**21
 _RENDERED = 2**19
 _ACCELERATED = 16
 _MOST = 16  # frames at a time
+_LARGEST_BASE = 8192
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,12 @@ class DepthView:
             InputError: the value and what is expected.
         """
         sides = (self.base_side, self.multiple)
-        if not all(isinstance(side, int) and side > 0 for side in sides) or self.base_side < self.multiple:
-            raise InputError(f"base_side and multiple are {sides}; expected whole numbers, base_side >= multiple > 0")
+        whole = all(isinstance(side, int) and not isinstance(side, bool) for side in sides)
+        if not whole or not 0 < self.multiple <= self.base_side <= _LARGEST_BASE:
+            expected = f"expected whole numbers, {_LARGEST_BASE} >= base_side >= multiple > 0"
+            raise InputError(f"base_side and multiple are {sides}; {expected}")
+        for name in ("widest", "wide_factor"):
+            number_above({name: getattr(self, name)}, name, 0)
         for name, table in (("filter", _FILTERS), ("map_filter", _MAP_FILTERS)):
             if getattr(self, name) not in table:
                 raise InputError(f"{name} is {getattr(self, name)!r}; expected {', '.join(table)}")

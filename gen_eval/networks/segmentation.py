@@ -38,6 +38,7 @@ Mask = NDArray[np.bool_]
 FILTERS = ("pillow_bilinear", "pillow_bicubic", "bilinear", "bilinear_antialias", "bicubic", "bicubic_antialias")
 """How a frame is resized: by Pillow in 8 bits, or on floats as torch does it, widened when it shrinks or not."""
 
+_LARGEST_SIDE = 8192
 _SEED_BITS = 0x7FFFFFFF
 
 
@@ -105,6 +106,9 @@ class Segmenting:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
                 raise InputError(f"{name} is {value!r}; expected a whole number, {lowest} or more")
+        for name in ("detection_side", "detection_longest"):
+            if getattr(self, name) > _LARGEST_SIDE:
+                raise InputError(f"{name} is {getattr(self, name)}; expected {_LARGEST_SIDE} pixels at most")
         for name in ("box_threshold", "text_threshold", "stability_delta", "stability_threshold"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:

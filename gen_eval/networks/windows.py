@@ -21,6 +21,7 @@ from gen_eval.records import InputError
 Item = TypeVar("Item")
 Maps: TypeAlias = NDArray[np.float32]
 
+_WIDEST = 1024
 _PAIR = 2  # slots of a window that are aligned with the reference pair
 
 
@@ -49,11 +50,11 @@ class WindowRule:
         """
         numbers = (self.window, self.overlap, self.key)
         if not all(isinstance(number, int) for number in numbers) or not (
-            _PAIR + 1 < self.overlap < self.window and 0 < self.key < self.window
+            _PAIR + 1 < self.overlap < self.window <= _WIDEST and 0 < self.key < self.window
         ):
             raise InputError(
                 f"window, overlap and key_slot are {', '.join(map(str, numbers))}; expected whole numbers with "
-                f"{_PAIR + 1} < overlap < window and 0 < key_slot < window"
+                f"{_PAIR + 1} < overlap < window <= {_WIDEST} and 0 < key_slot < window"
             )
 
     @property
