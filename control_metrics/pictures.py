@@ -73,14 +73,16 @@ def depth_pictures(
     valid = (prediction > 0) & (reference > 0) & np.isfinite(prediction) & np.isfinite(reference)
     if not valid.any():
         return {}
-    low, high = np.percentile(reference[valid], (1, 99))
-    reach = max(float(high - low), 1e-6 * float(np.abs(reference[valid]).max()))
-    error = np.abs(np.where(valid, reference - prediction, 0))
-    return {
-        "depth": _coloured((prediction - low) / reach, valid),
-        "depth_reference": _coloured((reference - low) / reach, valid),
-        "depth_error": _coloured(error / reach, valid),
-    }
+    unit = float(reference[valid].max())  # so that neither very large nor very small maps leave what numbers can hold
+    with np.errstate(over="ignore"):  # beyond the brightest colour
+        own, other = (np.where(valid, one, 0).astype(np.float64) / unit for one in (prediction, reference))
+        low, high = np.percentile(other[valid], (1, 99))
+        reach = max(float(high - low), 1e-6)
+        return {
+            "depth": _coloured((own - low) / reach, valid),
+            "depth_reference": _coloured((other - low) / reach, valid),
+            "depth_error": _coloured(np.abs(other - own) / reach, valid),
+        }
 
 
 def _coloured(values: NDArray[np.floating[Any]], valid: NDArray[np.bool_]) -> Picture:

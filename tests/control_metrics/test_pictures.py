@@ -96,6 +96,31 @@ def test_maps_without_a_valid_pixel_have_no_picture():
     assert depth_pictures(np.zeros((2, 2)), np.ones((2, 2))) == {}
 
 
+@pytest.mark.parametrize(
+    ("kind", "unit"), [(np.float32, 2.0**-100), (np.float32, 2.0**120), (np.float64, 2.0**-400), (np.float64, 2.0**400)]
+)
+def test_maps_in_any_unit_give_the_same_pictures(tmp_path, kind, unit):
+    maps = np.random.default_rng(0).random((2, 2, 8, 8)).astype(np.float32) + np.float32(0.5)
+    shown = []
+    for place, factor in enumerate((1.0, unit)):
+        own, other = files = [tmp_path / f"{side}{place}.npz" for side in range(2)]
+        for file, clip in zip(files, maps, strict=True):
+            np.savez(file, data=(clip * kind(factor)).astype(kind))
+        counts, _ = DEPTH.measure_files(own, other, measure(DEPTH), limit=None)
+        shown.append(DEPTH.file_evidence(counts, own, other, measure(DEPTH)))
+    assert shown[0][0] == shown[1][0]
+    for role, picture in shown[0][1].items():
+        assert np.array_equal(picture, shown[1][1][role]), role
+    assert set(shown[0][1]) == {"depth", "depth_reference", "depth_error"}
+
+
+def test_maps_of_far_apart_units_give_pictures_without_a_warning():
+    small, large = np.full((4, 4), 5e-324), np.full((4, 4), 1e308)
+    shown = depth_pictures(large, small)
+    assert {picture.shape for picture in shown.values()} == {(4, 4, 3)}
+    assert shown["depth"].max() == shown["depth_error"].max() > shown["depth_reference"].max()
+
+
 def boxes(*spans, frames=4, size=(5, 7)):
     """A mask that is a box of columns in each frame."""
     mask = np.zeros((frames, *size), np.bool_)
