@@ -20,6 +20,7 @@ CAPTION_CLIPS = ("counted", "left_out")
 these names."""
 
 _NONE = "none"
+_UNSHIPPED = {"matching": {"row_maximum"}}  # rules that no shipped protocol takes
 _VIEW_SIZES = frozenset({"side", "crop"})  # numbers of a view that may be left out by this word
 
 Sections = Mapping[str, Mapping[str, Any]]
@@ -94,7 +95,7 @@ def _check_value(where: str, name: str, value: Any, known: list[Any], *, words: 
         kinds |= {"a number"}
     if _kind(value) not in kinds:
         raise InputError(f"{where} is {value!r}; expected {' or '.join(sorted(kinds))}, such as {known[0]!r}")
-    choices = sorted({one for one in known if isinstance(one, str)})
+    choices = sorted({one for one in known if isinstance(one, str)} | _UNSHIPPED.get(name, set()))
     if words and isinstance(value, str) and value not in choices:
         raise InputError(f"{where} is {value!r}; expected {' or '.join(choices)}")
 

@@ -52,6 +52,46 @@ def test_golden_reference(golden, sides, protocol):
             assert result.values["recall"] == pytest.approx(expected["recall"], abs=1e-6), case["id"]
 
 
+@pytest.mark.parametrize("matching", ["hungarian", "row_maximum"])
+@pytest.mark.parametrize("protocol", VARIANTS)
+def test_golden_of_both_matchings(golden, sides, protocol, matching):
+    """The function that is called with a side without objects raises IndexError; the task that calls it takes 0."""
+    key = {"hungarian": "hungarian", "row_maximum": "max"}[matching]
+    shipped = load_protocol("mask_miou", protocol)
+    for case in golden("seg_metrics.json")["cases"]:
+        expected = case[VARIANTS[protocol]][key]
+        if expected == {"raises": "IndexError"}:
+            expected = {"m_iou": 0.0, "recall": 0.0}
+        if expected == {"raises": "AssertionError"}:
+            with pytest.raises(ItemError) as stopped:
+                METRIC.measure_masks(*sides(case), shipped.measure, case["max_frames"])
+            assert stopped.value.detail["reference_exception"] == "AssertionError"
+            continue
+        counts, _ = METRIC.measure_masks(*sides(case), shipped.measure, case["max_frames"])
+        result = METRIC.decide(counts, {**shipped.decide, "matching": matching})
+        if "raises" in expected:
+            assert result.detail["reference_exception"] == expected["raises"], case["id"]
+            continue
+        assert result.value == pytest.approx(expected["m_iou"], abs=1e-6), case["id"]
+        assert result.values["recall"] == pytest.approx(expected["recall"], abs=1e-6), case["id"]
+
+
+def test_row_maximum_by_hand_and_by_a_protocol_of_ones_own(box_mask, tmp_path):
+    # both halves of the reference overlap one class of ours most: 50 / 100 each
+    reference = [("left", box_mask(0, 10, 0, 5)), ("right", box_mask(0, 10, 5, 10))]
+    prediction = [("all", box_mask(0, 10, 0, 10)), ("dot", box_mask(0, 1, 0, 1))]
+    path = tmp_path / "own.yaml"
+    path.write_text("mask_miou: {base: corrected, decide: {matching: row_maximum}}")
+    result, usual = mask_miou(prediction, reference, protocol=str(path)), mask_miou(prediction, reference)
+    assert (result.value, result.values["recall"], result.values["all"]) == (0.5, 1.0, 0.5)
+    assert [pair["prediction"] for pair in result.detail["pairs"]] == ["all", "all"]
+    assert result.detail["unmatched"] == {"reference": [], "prediction": ["dot"]}
+    assert (usual.value, usual.values["recall"], usual.values["all"]) == (0.5, 0.5, 0.25)
+    path.write_text("mask_miou: {base: corrected, decide: {matching: greedy}}")
+    with pytest.raises(InputError, match="'greedy'; expected hungarian or row_maximum"):
+        load_protocol("mask_miou", str(path))
+
+
 def test_golden_class_iou_matrices(golden, sides):
     measure = load_protocol("mask_miou", "reference").measure
     for case in golden("seg_metrics.json")["cases"]:
