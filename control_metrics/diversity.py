@@ -271,21 +271,44 @@ def _first_clip(counts: DiversityCounts, batch: int) -> NDArray[np.float64]:
 
     Raises:
         ItemError: ``reference_stops``: a clip ends before another and its last batch has not one frame alone, or a
-            batch of the longer one meets no frame at all.
+            batch of the longer one meets no frame at all. No exception is named where the latter has one frame.
     """
-    shortest, longest = min(counts.lengths), max(counts.lengths)
-    repeats = shortest % batch == 1 % batch and longest <= (shortest // batch + 1) * batch
-    if shortest != longest and not (repeats and set(counts.lengths) == {shortest, longest}):
+    lengths = sorted(set(counts.lengths), reverse=True)
+    stops = {_stop(longer, shorter, batch) for longer, shorter in combinations(lengths, 2)}
+    said = f"the clips have {lengths[::-1]} frames; the public code subtracts frames by the batch"
+    if _UNRECORDED in stops:
         raise ItemError(
             Reason.REFERENCE_STOPS,
-            f"the clips have {sorted(set(counts.lengths))} frames; the public code subtracts frames by the batch and "
-            "raises where a batch of one clip has more of them than that of the other",
+            f"{said}, and the last frame of a longer clip, alone in its batch, meets no frame of a shorter one: no "
+            "distance comes out, and what the public code makes of that is not recorded",
+        )
+    if _RAISES in stops:
+        raise ItemError(
+            Reason.REFERENCE_STOPS,
+            f"{said} and raises where a batch of one clip has more of them than that of the other",
             {"reference_exception": "RuntimeError"},
         )
     over = [np.mean(counts.frames[:length], axis=0) for length in counts.lengths]
     return np.array(
         [(over[i][place] + over[j][place]) / 2 for place, (i, j) in enumerate(_pairs(counts.clips))]
     )  # each order counts once
+
+
+_RAISES, _UNRECORDED = "raises", "unrecorded"
+
+
+def _stop(longer: int, shorter: int, batch: int) -> str | None:
+    """What happens in the first batch of ``longer`` frames that cannot be subtracted from one of ``shorter`` frames.
+
+    One frame is subtracted from any number, and any number from one; one from none gives none.
+    """
+    start = shorter // batch * batch
+    left = shorter - start
+    if left == 1:
+        start, left = start + batch, 0
+    if longer <= start:
+        return None
+    return _UNRECORDED if left == 0 and min(batch, longer - start) == 1 else _RAISES
 
 
 _LENGTHS: Mapping[str, _Weighed] = {
@@ -315,7 +338,8 @@ def diversity(
             ``background`` are measured too: the same with all other pixels painted white.
         protocol: ``corrected``, ``reference`` or ``reference-v2``. ``corrected`` takes the frames that all clips have
             (flag ``short_clip``) and any number of clips from two (flag ``clip_count`` unless six); under the others
-            another number is ``reference_unset``, and unequal lengths are ``reference_stops`` in nearly all cases.
+            another number is ``reference_unset``, and unequal lengths are ``reference_stops`` in nearly all cases (in
+            some of them what the public code does is not recorded: no ``reference_exception`` in the detail).
         device: ``cpu``, ``cuda``, ``cuda:N`` or ``auto``.
         dtype: number format of the network: ``float32``, ``bfloat16`` or ``float16``.
 

@@ -85,6 +85,15 @@ def test_goldens_of_pairs_frames_and_layers(short, use, seeded_backbones, golden
     frames = np.stack(golden_clips, axis=1)
     found = distances(frames, network=network)
     assert found == pytest.approx(np.transpose([pair["per_frame"] for pair in expected["pairs"]]), rel=1e-5)
+    assert found.mean() == pytest.approx(expected["diversity"], rel=1e-5)
+    there_and_back = distances(np.stack([*golden_clips, *golden_clips], axis=1)[:1], network=network)
+    pairs = {pair: place for place, pair in enumerate(combinations(range(6), 2))}
+    for i, j in combinations(range(3), 2):
+        gap = np.abs(there_and_back[:, pairs[i, j + 3]] - there_and_back[:, pairs[j, i + 3]])
+        assert gap.max() == pytest.approx(expected["max_asymmetry"], abs=1e-7)
+    for one in range(3):
+        same = there_and_back[:, pairs[one, one + 3]]
+        assert same == pytest.approx(np.full(len(same), expected["self_distance"]), abs=1e-7)
     import torch
 
     with torch.inference_mode():
@@ -252,11 +261,22 @@ def test_clips_that_ended_stand_still_under_reference(clips):
     assert all(pairs[i, 5] == pytest.approx((still[i, 5] + first[i, 5]) / 2, rel=1e-5) for i in range(5))
 
 
-@pytest.mark.parametrize(("long", "short"), [(11, 1), (11, 10), (21, 11), (12, 2)])
-def test_reference_stops_where_a_batch_cannot_be_subtracted(long, short):
-    counts = DiversityCounts(6, [long] * 5 + [short], [np.ones(15)] * min(long, short + 9))
+@pytest.mark.parametrize(
+    ("lengths", "recorded"),
+    [
+        ((12, 2), True), ((11, 9), True), ((12, 1), True), ((12, 10), True), ((22, 11), True), ((20, 10), True),
+        ((9, 5, 1), True), ((11, 1), False), ((11, 10), False), ((21, 11), False), ((21, 20), False),
+        ((11, 10, 3), False),
+    ],
+)  # fmt: skip
+def test_reference_stops_where_a_batch_cannot_be_subtracted(lengths, recorded):
+    """A frame that is alone in its batch and meets none is subtracted from nothing: no exception is known of that."""
+    longest, *others = lengths
+    counts = DiversityCounts(6, [longest] * (6 - len(others)) + others, [np.ones(15)] * min(longest, min(lengths) + 9))
     result = METRIC.decide(counts, load_protocol("diversity", "reference").decide)
     assert result.reason is Reason.REFERENCE_STOPS
+    assert result.detail.get("reference_exception") == ("RuntimeError" if recorded else None)
+    assert ("not recorded" in result.detail["message"]) == (not recorded)
 
 
 def test_by_hand():
