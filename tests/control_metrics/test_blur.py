@@ -11,6 +11,7 @@ from skimage.metrics import structural_similarity  # noqa: TID251
 from control_metrics import blur_ssim
 from control_metrics.blur import METRIC, bilateral_blur, blur_feature, moments_feature
 from gen_eval.features import StreamInfo, measure_pair
+from gen_eval.features.alignment import resize_frames
 from gen_eval.protocols import Protocol, load_protocol
 from gen_eval.records import Flag, InputError, Reason, Status
 
@@ -55,6 +56,57 @@ def test_golden_corrected(golden, golden_cases, case):
     assert float(result) == pytest.approx(expected["blur_ssim"], abs=1e-9)
     assert list(result.flags) == expected.get("blur_flags", [])
     assert result.detail["covered"] == expected["covered"]
+
+
+def compared(own, real, filtered):
+    """SSIM of frames of one size as it is under ``reference``, with another filter in place of the bilateral one."""
+    protocol = load_protocol("blur_ssim", "reference")
+    blurred, moments = blur_feature(protocol.measure), moments_feature(protocol.measure)
+    meter = METRIC.meter(protocol.measure, StreamInfo(*real.shape[1:3]))
+    own, real = (np.stack([filtered(frame) for frame in frames]) for frames in (own, real))
+    meter.update({blurred: own}, {blurred: real, moments: moments(real)})
+    return METRIC.decide(meter.counts(), protocol.decide)
+
+
+def aligned(own, real, rule):
+    frames = min(len(own), len(real))
+    return resize_frames(own[:frames], real.shape[1:3], rule), real[:frames]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden_of_other_filters(golden, golden_cases, case):
+    """A Gaussian that the public code has and does not use; and no filter, where the metric resizes bilinearly."""
+    clips, expected = golden("clips.npz"), golden_cases("pixel_metrics.json", case)
+    own, real = clips[expected["pred"]], clips[expected["gt"]]
+    bilinear = np.stack([cv2.resize(frame, real.shape[2:0:-1], interpolation=cv2.INTER_LINEAR) for frame in own])
+    found = {
+        "gaussian_ssim": compared(*aligned(own, real, "by_height"), lambda one: cv2.GaussianBlur(one, (25, 25), 12.5)),
+        "raw_ssim_no_blur": compared(*aligned(bilinear, real, "by_height"), np.asarray),
+    }
+    for name, result in found.items():
+        if expected[name] == "nan":
+            assert result.reason is Reason.NOT_FINITE, name
+        else:
+            assert float(result) == pytest.approx(expected[name], abs=1e-9), name
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_mean_square_error_is_left_out_because_it_wraps_round(golden, golden_cases, case):
+    """The golden is the mean square of differences in 8 bits, squared in 8 bits: no distance, and nothing we give."""
+    clips, expected = golden("clips.npz"), golden_cases("pixel_metrics.json", case)
+    own, real = clips[expected["pred"]], clips[expected["gt"]]
+    blurred = blur_feature(load_protocol("blur_ssim", "reference").measure)
+    left, right = (blurred(frames) for frames in aligned(own, real, "by_height"))
+    gap = left - right
+    assert gap.dtype == np.uint8
+    assert np.mean(gap * gap) == pytest.approx(expected["expect"]["blur_mse"], abs=1e-9)
+    distance = np.mean((left.astype(int) - right) ** 2)
+    assert distance >= np.mean(gap * gap)
+    if case == "other_scene":
+        assert distance > 10 * np.mean(gap * gap)
+        result = blur_ssim(own, real, protocol="reference")
+        assert not result.values
+        assert "mse" not in " ".join([*result.detail, *result.curves])
 
 
 @pytest.mark.parametrize("case", ["same_size", "soft", "pred_larger"])

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as arrays
 from control_metrics import edge_f1
 from control_metrics.edge import METRIC, EdgeCounts, EdgeResult, canny_parameters, count_edges, edge_feature, edge_maps
 from gen_eval.features import StreamInfo
+from gen_eval.features.alignment import resize_frames
 from gen_eval.protocols import load_protocol
 from gen_eval.records import Flag, InputError, ItemError, Reason, Status
 
@@ -60,8 +61,12 @@ def test_golden_edge_counts_of_each_frame(golden):
     clips = golden("clips.npz")
     edges = edge_feature(load_protocol("edge_f1", "reference").measure)
     for case in golden("pixel_metrics.json")["cases"]:
-        found = [int((one > 0).sum()) for one in edges(clips[case["gt"]])]
-        assert found == case["edge_counts"]["gt_per_frame"], case["id"]
+        real, own = clips[case["gt"]], clips[case["pred"]]
+        aligned = resize_frames(own[: len(real)], real.shape[1:3], "by_height")
+        assert list(aligned.shape) == case["expect"]["pred_resized_shape"], case["id"]
+        for side, frames in (("gt", real), ("pred", aligned)):
+            found = [int((one > 0).sum()) for one in edges(frames)]
+            assert found == case["edge_counts"][f"{side}_per_frame"], (case["id"], side)
 
 
 @pytest.mark.parametrize("case", MAPS)

@@ -90,6 +90,7 @@ def test_patches_are_those_of_the_golden(golden, pictures, formula_clip, case):
     for own, name in zip(offsets(*clip.shape[1:3], ORIGINAL), "hw", strict=True):
         assert np.array_equal(own, pictures[f"{case}_offsets_{name}"])
     numbers = segment_frames(len(clip), **SAMPLING)
+    assert [numbers[0], numbers[-1]] == expected["frame_indices_first_last"]
     seen = np.stack(
         [cut_fragments(clip[number], slot, grid=ORIGINAL, frames=32) for slot, number in enumerate(numbers)]
     )

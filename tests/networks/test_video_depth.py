@@ -76,6 +76,8 @@ def test_golden_forward(network, golden):
         found = network.depth(pictures).numpy()
         np.testing.assert_allclose(found, maps[f"forward_{case['id']}"], rtol=0, atol=2e-3)
         assert found.mean() == pytest.approx(case["depth_mean"], abs=1e-4)
+        assert (found.min(), found.max()) == pytest.approx((case["depth_min"], case["depth_max"]), abs=2e-3)
+        assert (found == 0).mean() == pytest.approx(case["zero_fraction"], abs=1e-3)
         for tokens, expected in zip(network.pretrained(pictures), case["features"], strict=True):
             numbers = [float(tokens.mean()), float(tokens.std()), *tokens[0, :5, 0, 0].tolist()]
             given = [expected["patch_mean"], expected["patch_std"], *expected["patch_first5"]]
