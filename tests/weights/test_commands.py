@@ -113,6 +113,8 @@ def test_what_cannot_be_fetched_is_said_and_the_rest_is_fetched(weights, site, t
     assert done.code == 1
     lines = {line["id"]: line for line in done.json["weights"]}
     assert "the server answered 404" in lines["free"]["message"]
+    assert f"put the file at {tmp_path / 'weights' / 'free' / 'a.pth'}" in lines["free"]["message"]
+    assert "GEN_EVAL_WEIGHTS_MIRROR" in lines["free"]["message"]
     assert lines["head"]["status"] == "fetched"
     assert (tmp_path / "weights" / "head" / "config.json").read_bytes() == b"{}"
     assert set(json.loads((tmp_path / "weights" / "lock.json").read_text())) == {
