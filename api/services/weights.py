@@ -185,7 +185,9 @@ def _from_sources(entry: Checkpoint, progress: Progress, say: Say) -> str:
             say(f"{entry.name}: {error}")
     if not problems:
         raise FetchError(f"no file is known for it. {entry.note or ''}".rstrip())
-    by_hand = f"without a download, put the file at {target_of(entry.name, entry.sources[0].file)}, or name a folder that"
+    by_hand = (
+        f"without a download, put the file at {target_of(entry.name, entry.sources[0].file)}, or name a folder that"
+    )
     raise FetchError(f"{'; '.join(problems)}; {by_hand} has it in GEN_EVAL_WEIGHTS_MIRROR")
 
 
