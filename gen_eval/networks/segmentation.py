@@ -198,7 +198,10 @@ def write_masks_of_clip(clip: ClipFrames, target: Path, **parameters: Any) -> Ma
     """
     rule, text = Segmenting.of(parameters), clip.info.prompt
     if text is None or not text.strip():
-        said = "objects are found by the words of the prompt, and the sample has none; give it one"
+        said = (
+            "objects are found by the words of the prompt, and the sample has none; give it one in captions/ID.json of "
+            "--data, or as captions in --samples"
+        )
         raise ItemError(Reason.MISSING_PROMPT, said)
     frames = (np.array(frame) for chunk in clip.chunks for frame in chunk)  # copies: some wait for later ones
     first = next(frames, None)

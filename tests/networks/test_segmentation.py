@@ -341,6 +341,7 @@ def test_no_caption(segment, make_clip, text):
     with pytest.raises(ItemError) as error:
         segment(make_clip(9, frames=1), text=text)
     assert error.value.reason is Reason.MISSING_PROMPT
+    assert "captions/ID.json of --data, or as captions in --samples" in str(error.value)
 
 
 def test_no_frame(segment, tmp_path):
