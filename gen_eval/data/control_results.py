@@ -36,7 +36,7 @@ class ControlDimension:
 
     Attributes:
         key: name of its number in the file.
-        bounds: range of the number, ``None`` where there is no bound.
+        bounds: range of the number and of further ones, ``None`` where there is no bound.
         further: further number of the metric -> its name in the file.
         by_task: whether an entry stands for all videos of a task.
     """
@@ -109,21 +109,26 @@ def _dimension(
 
 
 def _record(where: str, rule: ControlDimension, place: int, entry: Mapping[str, Any]) -> VideoRecord:
-    value = _number(where, entry, rule.key)
-    if value is not None:
-        low, high = rule.bounds
-        if (low is not None and value < low - _SLACK) or (high is not None and value > high + _SLACK):
-            raise InputError(f"{where}: {rule.key} is {value:g}, which lies outside of its range {low} to {high}")
+    value = _bounded(where, rule, entry, rule.key)
     clips = _clips(where, entry) if rule.by_task else ()
     return VideoRecord(
         place,
         _task(where, entry, clips) if rule.by_task else _video(where, entry),
         value,
         value,
-        further={short_name: _number(where, entry, key) for short_name, key in rule.further.items()},
+        further={short_name: _bounded(where, rule, entry, key) for short_name, key in rule.further.items()},
         missing=Reason.REFERENCE_UNSET if value is None else None,
         clips=clips,
     )
+
+
+def _bounded(where: str, rule: ControlDimension, entry: Mapping[str, Any], key: str) -> float | None:
+    value, (low, high) = _number(where, entry, key), rule.bounds
+    below = value is not None and low is not None and value < low - _SLACK
+    if below or (value is not None and high is not None and value > high + _SLACK):
+        reach = f"{low:g} or more" if high is None else f"{low:g} to {high:g}"
+        raise InputError(f"{where}: {key} is {value:g}, which lies outside of its range, {reach}")
+    return value
 
 
 def _number(where: str, entry: Mapping[str, Any], key: str) -> float | None:

@@ -24,6 +24,7 @@ RESULTS_SUFFIX = "_eval_results.json"
 _INFO_SUFFIX = "_full_info.json"
 
 _TOLERANCE = 1e-6  # totals were summed in float32
+_LARGEST = 1e100
 _SLACK = 1e-3  # cosines in half precision exceed 1 by as much
 _NUMBERED = re.compile(r"(?P<prompt>.+)-(?P<index>\d+)")
 
@@ -185,12 +186,26 @@ def read_json(path: Path) -> Any:
     """What ``path`` holds; NaN and infinity are read as the numbers that they are.
 
     Raises:
-        InputError: it is no JSON, or a name stands twice in one object.
+        InputError: it is no JSON, a name stands twice in one object, or a number is so large that no score is.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique)
+        return json.loads(
+            path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_int=_whole, parse_float=_float
+        )
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}") from error
+
+
+def _whole(text: str) -> int:
+    _float(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if abs(value) > _LARGEST:  # sums and squares of larger ones leave what numbers can hold
+        raise ValueError(f"it holds the number {short(text)}; no score is above {_LARGEST:g}")
+    return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -321,7 +336,7 @@ def _recomputed(records: Sequence[VideoRecord], weighted: bool) -> float | None:
 
 def _no_number(written: float | None) -> str:
     if written is None:
-        return "the file has no finite total, though all its records are finite"
+        return "the file has no finite total, though its records give one"
     return "the file has a total, though a record is not finite or there is none"
 
 

@@ -178,11 +178,25 @@ def test_diversity_alone_names_the_clips_of_each_task(bring):
         ({"global": {}, "per_video": [{"blur_ssim": 0.5}]}, "pred_video_file must name a file"),
         (fidelity(blur_ssim=1.5), "blur_ssim is 1.5, which lies outside of its range"),
         (fidelity(seg_m_iou="high"), "seg_m_iou must be a number, NaN or null"),
+        (fidelity(canny_precision=7.0), "canny_precision is 7, which lies outside of its range, 0 to 1"),
+        (fidelity(seg_recall=-1.0), "seg_recall is -1, which lies outside of its range, 0 to 1"),
+        (fidelity(dover_tech_score_gt=101.0), "dover_tech_score_gt is 101, which lies outside of its range, 0 to 100"),
+        (diversity(value=-0.5), "diversity_score_lpips is -0.5, which lies outside of its range, 0 or more"),
+        (fidelity(depth_si_rmse=10**400), "the number .* no score is above 1e\\+100"),
+        (fidelity(depth_si_rmse=1.7e308), "the number .* no score is above 1e\\+100"),
     ],
 )
 def test_malformed_files_are_refused_with_the_entry(bring, content, said):
     with pytest.raises(InputError, match=said):
         bring(content)
+
+
+def test_numbers_as_large_as_a_network_may_give_are_kept(bring):
+    run = bring(fidelity(depth_si_rmse=3.4e38, canny_precision=1.0, seg_recall=0.0, dover_tech_score_gt=100.0))
+    assert row(run, "depth_si_rmse").value == 3.4e38
+    assert row(run, "edge_f1").values["precision"] == 1
+    assert row(run, "mask_miou").values == {"recall": 0}
+    assert row(run, "visual_quality").values == {"reference": 100}
 
 
 def test_files_of_two_tracks_are_no_one_run(bring):

@@ -112,6 +112,9 @@ def test_numbers_that_are_not_finite_have_no_value(write):
         ({"i2v_subject": [0.5, [record(0.5, image_path=3)]]}, "image_path must name a file, not 3"),
         ({"background_consistency": [0.5, [record(0.5, cnt_per_video=0)]]}, "cnt_per_video must be a whole number"),
         ({"overall_consistency": [0.5, [record(-1.5)]]}, r"-1\.5 lies outside -1\.\.1"),
+        ({"i2v_subject": [10**400, [record(0.5)]]}, "the number .* no score is above"),
+        ({"dynamic_degree": [0.5, [record(-(10**101))]]}, "the number .* no score is above"),
+        ('{"i2v_subject": [1e999, []]}', "the number .* no score is above"),
     ],
 )
 def test_malformed_files_are_named_with_dimension_and_record(write, content, named):
