@@ -73,12 +73,14 @@ def folder(tmp_path, clips, *, name="{id}__{k}", sample="task_0000", data=True):
 
 
 def quick(folder, base):
-    """The protocol ``base`` with small pictures for the networks."""
+    """The protocol ``base`` with small pictures for the networks, and boxes that stand-in numbers find."""
     measure = {
         "depth_si_rmse": {"base_side": 70},
-        "mask_miou": {"detection_side": 96, "detection_longest": 160},
+        "mask_miou": {
+            "detection_side": 96, "detection_longest": 160, "box_threshold": 0.05, "text_threshold": 0.05,
+        },
         "visual_quality": {"frames": 8},
-    }
+    }  # fmt: skip
     path = folder / "quick.yaml"
     path.write_text(json.dumps({name: {"base": base, "measure": measure.get(name, {})} for name in SIX}))
     return str(path)
@@ -110,7 +112,11 @@ def test_six_columns_of_a_task_with_every_kind_of_clip(tmp_path, monkeypatch, ne
             assert flag in found[member, metric].flags, (member, metric)
     for member in UNUSUAL:
         assert found[member, "blur_ssim"].value is not None
-        assert found[member, "depth_si_rmse"].value is not None or member == "5"
+        assert found[member, "depth_si_rmse"].value > 0
+        masks = found[member, "mask_miou"]  # the detector finds something in every clip, so none is without a value
+        assert (masks.status, masks.reason) == ("ok", None), member
+        assert 0 <= masks.value <= 1
+        assert min(masks.detail["objects"].values()) > 0, member
         assert 0 <= found[member, "visual_quality"].value <= 100
         assert found[member, "visual_quality"].values["reference"] == found["0", "visual_quality"].values["reference"]
         assert {"enlarged"} <= set(found[member, "visual_quality"].flags)
@@ -127,14 +133,15 @@ def test_six_columns_of_a_task_with_every_kind_of_clip(tmp_path, monkeypatch, ne
 
 
 def test_identity_is_perfect_and_equal_clips_are_not_diverse(tmp_path, monkeypatch, networks):
-    same = {str(k): (picture(0), 24.0) for k in range(3)}
+    same = {str(k): (picture(0), 24.0) for k in range(2)}
     rows, _ = scored(folder(tmp_path, same), tmp_path / "run", monkeypatch, networks)
     found = by(rows)
     for member in same:
         assert found[member, "blur_ssim"].value == pytest.approx(1, abs=1e-9)
         assert found[member, "edge_f1"].value == 1
         assert found[member, "depth_si_rmse"].value == pytest.approx(0, abs=1e-6)
-        assert found[member, "mask_miou"].value in {1, None}
+        assert found[member, "mask_miou"].value == 1
+        assert found[member, "mask_miou"].values == {"recall": 1, "all": 1, "same_phrase": 1}
         own = found[member, "visual_quality"]
         assert own.value == own.values["reference"]
     assert found["all", "diversity"].value == 0
@@ -142,18 +149,33 @@ def test_identity_is_perfect_and_equal_clips_are_not_diverse(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("protocol", ["reference", "reference-v2"])
-def test_other_protocols_on_both_naming_schemes(tmp_path, monkeypatch, networks, protocol):
-    clips = {k: UNUSUAL[k] for k in ("0", "2")}
-    found = {}
-    for scheme in ("{id}__{k}", "{id}_caption{k}"):
-        home = tmp_path / scheme.strip("{}")[:6].replace("{", "") / str(len(found))
-        where = folder(home, clips, name=scheme)
-        rows, _ = scored(where, home / "run", monkeypatch, networks, base=protocol)
-        found[scheme] = {key: (row.value, row.reason, row.flags) for key, row in by(rows).items()}
-    first, second = found.values()
-    assert first == second
-    assert first["0", "blur_ssim"][0] is not None
-    assert first["all", "diversity"][:2] == (None, "reference_unset")  # two clips, and the public code takes six
+def test_other_protocols_on_unusual_clips_by_both_naming_schemes(tmp_path, monkeypatch, networks, protocol):
+    """A shorter clip, a smaller one and one of one colour: the public code stops, has nothing, or has a value."""
+    clips = {k: UNUSUAL[k] for k in ("1", "3", "5")}
+    without = {
+        ("1", "mask_miou"): ("failed", "reference_stops"),  # masks of fewer frames than the reference's
+        ("5", "edge_f1"): ("undefined", "reference_unset"),  # no edge in the clip
+    }
+    home, single = tmp_path / "a", SIX[:5]
+    rows, _ = scored(folder(home, clips), home / "run", monkeypatch, networks, base=protocol, metrics=single)
+    found = by(rows)
+    assert set(found) == {(member, metric) for member in clips for metric in single}
+    assert {key: (row.status, row.reason) for key, row in found.items() if row.value is None} == without
+    assert all((row.status, row.reason) == ("ok", None) for row in found.values() if row.value is not None)
+    assert found["1", "mask_miou"].detail["reference_exception"] == "AssertionError"
+    for metric in PAIRS:
+        assert "resized" in found["3", metric].flags, metric
+        assert metric == "mask_miou" or "short_clip" in found["1", metric].flags, metric
+    del clips["3"]
+    home, chosen = tmp_path / "b", ("blur_ssim", "mask_miou", "diversity")
+    where = folder(home, clips, name="{id}_caption{k}")
+    rows, _ = scored(where, home / "run", monkeypatch, networks, base=protocol, metrics=chosen)
+    named = by(rows)
+    together = named.pop(("all", "diversity"))
+    assert (together.value, together.reason) == (None, "reference_unset")  # two clips, and the public code takes six
+    assert set(named) == {(member, metric) for member in clips for metric in chosen[:2]}
+    for key, row in named.items():
+        assert (row.value, row.reason, row.flags) == (found[key].value, found[key].reason, found[key].flags), key
 
 
 def test_given_files_make_networks_needless_and_the_row_owes_nothing_to_them(tmp_path, monkeypatch, networks):
@@ -193,7 +215,7 @@ def test_absent_weights_skip_what_needs_them_and_say_how_to_get_them(tmp_path, c
 
 
 def test_the_same_twice_gives_the_same_rows(tmp_path, monkeypatch, networks):
-    where = folder(tmp_path, {"0": UNUSUAL["0"], "1": UNUSUAL["4"]})
+    where = folder(tmp_path, {"0": UNUSUAL["1"], "1": UNUSUAL["5"]})
     first, _ = scored(where, tmp_path / "a", monkeypatch, networks)
     second, _ = scored(where, tmp_path / "b", monkeypatch, networks)
     assert first == second
