@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from api.services.network_facts import networks_of, not_for_commercial_use
+from api.services.network_facts import networks_of, networks_ran, not_for_commercial_use
 from api.services.wording import NO_VALUE, counted, ends, interval, number, placement
 from gen_eval.records import Status
 
@@ -46,15 +46,10 @@ def print_summary(to: Console, results: RunResults) -> None:
     to.print(table)
     _print_totals(to, results)
     _print_caveats(to, results.aggregate)
-    if (networks := results.manifest.get("networks")) and _ran(networks):
+    if (networks := results.manifest.get("networks")) and networks_ran(networks):
         to.print(f"networks ran on: {placement(networks['placement'])}")
     for used in not_for_commercial_use(networks_of(results.manifest)):
         to.print(f"licence: {used.title} ({used.terms})", markup=False, soft_wrap=True)
-
-
-def _ran(networks: Mapping[str, Any]) -> bool:
-    """Whether anything can have run there: a network whose weights are here, or arithmetic on a GPU."""
-    return any(networks["weights"].values()) or networks["placement"]["device"] != "cpu"
 
 
 def print_published(to: Console, results: Sequence[RunResults]) -> None:

@@ -95,6 +95,11 @@ def weights_digest(used: Mapping[str, Any] | None) -> str | None:
     return next(iter(digests.values())) if len(digests) == 1 else digest_of(digests)
 
 
+def networks_ran(section: Mapping[str, Any]) -> bool:
+    """Whether anything can have run as ``section`` says: a network whose weights were here, arithmetic on a GPU."""
+    return any(section["weights"].values()) or section["placement"]["device"] != "cpu"
+
+
 @dataclass(frozen=True)
 class UsedNetwork:
     """A network that scores of a run depend on.

@@ -15,7 +15,7 @@ from api.services.captions import SamplesOfVideos
 from api.services.preparation import load_metric
 from gen_eval import weights
 from gen_eval.data.signal_files import write_edges
-from gen_eval.features.metric import ClipSignal
+from gen_eval.features.feature import ClipSignal
 from gen_eval.features.plan import Plan
 from gen_eval.features.rendition import Rendition, Renditions
 from gen_eval.media import FALLBACK_FPS, ClipStream, open_clip, sha256_file, write_clip

@@ -43,7 +43,8 @@ def _standing_for(word: str) -> list[str]:
     entries = [checkpoint(name) for name in checkpoint_names()]
     if word in checkpoint_names():
         return [word]
-    fits = [entry.name for entry in entries if word == entry.track or word in entry.used_by]
+    meant = [entry for entry in entries if not entry.alternative]
+    fits = [entry.name for entry in meant if word == entry.track or word in entry.used_by]
     if not fits:
         words = sorted({word for entry in entries for word in (entry.name, entry.track, *entry.used_by)})
         if word in metric_names("gen_eval.metrics"):

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from gen_eval.features.alignment import check_aspect, resize_frames
 from gen_eval.features.extraction import ChunkFeatures, ChunkSizes, StreamMemory, extract
-from gen_eval.features.metric import CONSTANT, Chunk, Coverage, Measure, Metric, SelectingMeter, SetMeter, StreamInfo
+from gen_eval.features.feature import CONSTANT, Chunk, StreamInfo
+from gen_eval.features.metric import Coverage, Measure, Metric, SelectingMeter, SetMeter
 from gen_eval.features.selecting import chosen_of
 from gen_eval.features.side_by_side import SideBySide
 from gen_eval.networks.loading import ensure

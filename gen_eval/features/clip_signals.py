@@ -10,7 +10,7 @@ from typing import Any
 
 from gen_eval.features.arrays import out_of_memory
 from gen_eval.features.clips import problem_of
-from gen_eval.features.metric import ClipSignal
+from gen_eval.features.feature import ClipSignal
 from gen_eval.features.plan import Measurement
 from gen_eval.features.rendition import Rendition, Renditions
 from gen_eval.networks.loading import ensure
@@ -58,7 +58,7 @@ class ClipSignals:
         Raises:
             ItemError: there is none and it cannot be made.
         """
-        if member.problem is not None or member.path is None:
+        if member.path is None:
             raise problem_of(member)
         given = given_file(member, measurement.metric.signal)
         if given is not None:

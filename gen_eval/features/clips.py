@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from gen_eval.features.alignment import Size, check_aspect, resize_frames
 from gen_eval.features.extraction import ChunkFeatures, ChunkSizes, StreamMemory
-from gen_eval.features.metric import StreamInfo
+from gen_eval.features.feature import StreamInfo
 from gen_eval.features.plan import Plan
 from gen_eval.media import ClipStream, open_clip
 from gen_eval.records import Flag, Generation, ItemError, Reason

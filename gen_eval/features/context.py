@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gen_eval.features.extraction import ChunkFeatures
-from gen_eval.features.metric import Chunk
+from gen_eval.features.feature import Chunk
 from gen_eval.features.plan import Measurement
 from gen_eval.media import read_image
 from gen_eval.records import Flag, InputError, ItemError, Reason, Sample

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from gen_eval.features.metric import Feature, StreamFeature, StreamInfo
+from gen_eval.features.feature import Feature, StreamFeature, StreamInfo
 from gen_eval.records import ItemError, Reason
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gen_eval.features.clip_signals import ClipSignals, SignalFile
+from gen_eval.features.clips import problem_of
 from gen_eval.features.lanes import Lane, guarded
 from gen_eval.features.metric import Coverage
 from gen_eval.features.outcomes import Outcome
@@ -72,6 +73,8 @@ def _lane(
     counted: list[_Counted] = []
 
     def count() -> None:
+        if member.problem is not None or member.path is None:  # before anything is made of the reference for nothing
+            raise problem_of(member)
         other, own = signals.reference(measurement), signals.member(member, measurement)
         found, coverage = measurement.metric.measure_files(
             own.path, other.path, measurement.measure, limit=plan.preset.limit

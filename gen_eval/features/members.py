@@ -10,8 +10,9 @@ from typing import Any, cast
 from gen_eval.features.clips import Clip, ReferenceClip
 from gen_eval.features.context import SampleContext
 from gen_eval.features.extraction import ChunkFeatures, ChunkSizes
+from gen_eval.features.feature import CONSTANT
 from gen_eval.features.lanes import Lane, guarded
-from gen_eval.features.metric import CONSTANT, Coverage, SelectingMeter
+from gen_eval.features.metric import Coverage, SelectingMeter
 from gen_eval.features.outcomes import Outcome
 from gen_eval.features.plan import Measurement, Plan
 from gen_eval.features.selecting import Chosen

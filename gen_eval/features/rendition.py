@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from gen_eval.features.alignment import RESIZE_RULES, Size, check_aspect, resize_frames
-from gen_eval.features.metric import Array, ClipFrames, StreamInfo
+from gen_eval.features.feature import Array, ClipFrames, StreamInfo
 from gen_eval.features.plan import Plan
 from gen_eval.media import FALLBACK_FPS, ClipStream, open_clip, probe, write_clip
 from gen_eval.protocols.values import number_above, whole_number, word_of

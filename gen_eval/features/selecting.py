@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gen_eval.features.metric import Selection
+from gen_eval.features.feature import Selection
 from gen_eval.media import Explicit, read_clip
 
 _AT_ONCE = 16

@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, cast
 
 from gen_eval.features.extraction import ChunkFeatures, ChunkSizes
+from gen_eval.features.feature import StreamInfo
 from gen_eval.features.lanes import Lane, guarded
 from gen_eval.features.members import Member
-from gen_eval.features.metric import SetMeter, StreamInfo
+from gen_eval.features.metric import SetMeter
 from gen_eval.features.outcomes import SET_MEMBER, Outcome
 from gen_eval.features.plan import Measurement
 from gen_eval.features.side_by_side import SideBySide

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gen_eval.features.metric import Array
+from gen_eval.features.feature import Array
 
 
 class SideBySide:

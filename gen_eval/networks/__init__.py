@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from gen_eval.features.metric import Feature, parameters_of
+from gen_eval.features.feature import Feature, parameters_of
 from gen_eval.networks.placement import Placement, current, placed, placement_of
 from gen_eval.networks.running import distances, embed, embed_clip, embed_text, to_device, view
 

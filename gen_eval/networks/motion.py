@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gen_eval.features.metric import StreamFeature, StreamInfo, parameters_of
+from gen_eval.features.feature import StreamFeature, StreamInfo, parameters_of
 from gen_eval.networks import PLANES
 from gen_eval.networks.frame_choice import FrameChoice, interval_of
 from gen_eval.networks.memory import memory_errors

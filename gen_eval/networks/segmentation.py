@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gen_eval.data.signal_files import MasksWriter
-from gen_eval.features.metric import ClipFrames, ClipSignal, parameters_of
+from gen_eval.features.feature import ClipFrames, ClipSignal, parameters_of
 from gen_eval.networks.memory import memory_errors
 from gen_eval.networks.placement import current
 from gen_eval.networks.running import autocast

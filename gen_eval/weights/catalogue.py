@@ -120,6 +120,7 @@ class Checkpoint(_Entry):
         licence: as published.
         commercial: our reading for the user's benefit; the licence text rules.
         network: what is built for it (``kind``, the rest are the builder's arguments), ``None`` when nothing is here.
+        alternative: whether own protocols only ask for it; it is then not meant by the name of a metric or track.
         note: what else one should know.
     """
 
@@ -132,6 +133,7 @@ class Checkpoint(_Entry):
     licence: str
     commercial: Annotated[Commercial, BeforeValidator(_spoken_truth)]
     network: Annotated[dict[str, Any], AfterValidator(_with_kind)] | None
+    alternative: bool = False
     note: str | None = None
 
     @property

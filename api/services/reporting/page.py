@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.services import wording
 from api.services.comparison import Comparison, compare
-from api.services.network_facts import UsedNetwork, networks_of, not_for_commercial_use
+from api.services.network_facts import UsedNetwork, networks_of, networks_ran, not_for_commercial_use
 from api.services.reporting.charts import HEIGHT, Histogram, IntervalChart
 from api.services.reporting.limits import Limits
 from api.services.reporting.problems import Problem, problems_of
@@ -196,7 +196,8 @@ def _networks(manifest: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     if not section:
         return []
     packages = sorted((name, str(found or "not installed")) for name, found in section["packages"].items())
-    return [("networks ran on", wording.placement(section["placement"])), *packages]
+    where = [("networks ran on", wording.placement(section["placement"]))] if networks_ran(section) else []
+    return [*where, *packages]
 
 
 def _imported(run: RunResults) -> Iterator[str]:
