@@ -137,7 +137,7 @@ class Diversity(Metric):
             raise ItemError(
                 Reason.SIZE_MISMATCH,
                 "the clips differ in size, and frames are compared as they are; make them with one size",
-                {"sizes_hw": sizes},
+                {"sizes_hw": sizes, "clips": len(member)},
             )
         least = whole_number(measure, "least_side", least=1)
         if min(sizes[0]) < least:
@@ -145,11 +145,16 @@ class Diversity(Metric):
             raise ItemError(
                 Reason.TOO_SMALL,
                 f"the network needs frames of at least {least}x{least} pixels, these are {width}x{height}",
-                {"size_hw": sizes[0], "least": least},
+                {"size_hw": sizes[0], "least": least, "clips": len(member)},
             )
         regions = _regions(measure)
         foreground = _Foreground(member[0].masks, (sizes[0][0], sizes[0][1])) if regions else None
         return _Meter(distance_feature(measure), len(member), foreground, regions)
+
+    def named(self, error: ItemError, decide: Mapping[str, Any]) -> ItemError:
+        """Samples with another number of clips are left out before anybody looks at their size."""
+        clips, wanted = error.detail.get("clips"), _wanted(decide)
+        return error if wanted is None or clips is None or clips == wanted else _other_number(int(clips))
 
     def decide(self, counts: DiversityCounts, decide: Mapping[str, Any]) -> MetricResult:
         """The mean over pairs of the mean over frames.
@@ -158,11 +163,11 @@ class Diversity(Metric):
         see ``configs/protocols/diversity.yaml``.
         """
         weighed = _rule("unequal_length", decide, _LENGTHS)
-        wanted = _rule("clips", decide, {"exactly_six": CLIPS, "two_or_more": None})
+        wanted = _wanted(decide)
         known = {"clips": counts.clips, "lengths": counts.lengths}
         if wanted is not None and counts.clips != wanted:
-            said = f"there are {counts.clips} clips; the public code leaves out samples that have not exactly {wanted}"
-            return MetricResult.without_value(self.name, Reason.REFERENCE_UNSET, said, detail=known)
+            other = _other_number(counts.clips)
+            return MetricResult.without_value(self.name, other.reason, other.message, detail=known)
         if not counts.frames:
             return MetricResult.without_value(self.name, Reason.TOO_FEW_FRAMES, "there is no common frame")
         common = min(counts.lengths)
@@ -244,6 +249,17 @@ def _with_regions(result: MetricResult, counts: DiversityCounts, weighed: _Weigh
 
 def _pairs(clips: int) -> list[tuple[int, int]]:
     return list(combinations(range(clips), 2))
+
+
+def _wanted(decide: Mapping[str, Any]) -> int | None:
+    """How many clips a sample must have; ``None``: two or more."""
+    wanted: int | None = _rule("clips", decide, {"exactly_six": CLIPS, "two_or_more": None})
+    return wanted
+
+
+def _other_number(clips: int) -> ItemError:
+    said = f"there are {clips} clips; the public code leaves out samples that have not exactly {CLIPS}"
+    return ItemError(Reason.REFERENCE_UNSET, said, {"clips": clips})
 
 
 def _rule(name: str, decide: Mapping[str, Any], known: Mapping[str, Any]) -> Any:

@@ -207,6 +207,7 @@ def finish(metric: Metric, counts: Any, protocol: Protocol) -> MetricResult:
 
 def without_value(metric: Metric, protocol: Protocol, error: ItemError) -> MetricResult:
     """The result of ``metric`` for an item that ended with ``error``, under the names that the protocol uses."""
+    error = metric.named(error, protocol.decide)
     return MetricResult.without_value(
         metric.name,
         protocol.reason(error.reason),

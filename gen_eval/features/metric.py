@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from gen_eval.features.feature import FRAMES, Array, Chunk, ClipSignal, Feature, Selection, StreamInfo
-from gen_eval.records import Flag, MetricResult
+from gen_eval.records import Flag, ItemError, MetricResult
 
 Measure: TypeAlias = Mapping[str, Any]
 
@@ -204,6 +204,10 @@ class Metric(ABC):
             ItemError: a file cannot be read (``undecodable``), or the two cannot be compared.
         """
         raise NotImplementedError(f"{self.name} works on frames")
+
+    def named(self, error: ItemError, decide: Mapping[str, Any]) -> ItemError:
+        """The problem of an item as it is under the ``decide`` section of a protocol, where rules change it."""
+        return error
 
     @abstractmethod
     def decide(self, counts: Any, decide: Mapping[str, Any]) -> MetricResult:

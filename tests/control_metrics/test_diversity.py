@@ -212,6 +212,12 @@ TABLE = {
     "unequal size": (
         lambda clips: [*clips[:5], clips[5][:, :, 1:]], ("reference_stops", "reference_stops", "size_mismatch"), ()
     ),
+    "unequal size of five": (
+        lambda clips: [*clips[:4], clips[5][:, :, 1:]], ("reference_unset", "reference_unset", "size_mismatch"), ()
+    ),
+    "side of 15 of three": (
+        lambda clips: [clip[:, :15] for clip in clips[:3]], ("reference_unset", "reference_unset", "too_small"), ()
+    ),
     "side of 15": (lambda clips: [clip[:, :15] for clip in clips[:6]], SMALL_FRAMES, ()),
     "side of 15 in the other direction": (lambda clips: [clip[:, :, 4:19] for clip in clips[:6]], SMALL_FRAMES, ()),
     "one frame": (lambda clips: [clip[:1] for clip in clips[:6]], (None, None, None), ()),
