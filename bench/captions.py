@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask as coco
 
-from api.services.preparation import load_metric
+from api.services.planning import load_metric
 from bench import plain
 from bench.kernels import clip
 from bench.measure import Comparison, compare

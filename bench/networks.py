@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from api.services.preparation import load_metric
+from api.services.planning import load_metric
 from bench import stand_in
 from bench.kernels import clip
 from bench.measure import RESULTS, machine, peak_memory

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from api.services.preparation import Prepared, ScoreRequest, make_plan
+from api.services.planning import make_plan
+from api.services.preparation import Prepared
+from api.services.request import ScoreRequest
 from api.services.results import RunResults
 from api.services.scoring import Execution, pending, score
 from bench.captions import six_captions

@@ -14,7 +14,7 @@ from api.cli import options
 from api.cli.door import console, door, note, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from api.services.preparation import ScoreRequest
+    from api.services.request import ScoreRequest
 
 app = typer.Typer(no_args_is_help=True, help="Score a folder of generated videos.", rich_markup_mode=None)
 
@@ -128,7 +128,7 @@ def control(**given: Any) -> int:
 
 
 def _score(track: Literal["quality", "control"], given: dict[str, Any]) -> int:
-    from api.services.preparation import condition_hint
+    from api.services.request import condition_hint
     from api.services.results import RunResults
     from api.services.scoring import Execution, parse_shard, score
 
@@ -160,7 +160,7 @@ def _score(track: Literal["quality", "control"], given: dict[str, Any]) -> int:
 
 
 def _request(track: Literal["quality", "control"], given: dict[str, Any]) -> ScoreRequest:
-    from api.services.preparation import ScoreRequest
+    from api.services.request import ScoreRequest
     from gen_eval.records import InputError
     from gen_eval.settings import settings
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import control_metrics
 from api.services.facts import facts_of
-from api.services.preparation import Progress, silent
+from api.services.manifest_entries import Progress, silent
 from gen_eval.quality import (
     background_consistency,
     i2v_background,
@@ -27,6 +27,7 @@ _SCORED: Mapping[str, Callable[[SceneClip, SceneClip], MetricResult]] = {
     "edge_f1": lambda clip, clean: control_metrics.edge_f1(clip.frames, clean.frames),
     "depth_si_rmse": lambda clip, clean: control_metrics.depth_si_rmse(clip.depth, clean.depth),
     "mask_miou": lambda clip, clean: control_metrics.mask_miou(clip.masks, clean.masks),
+    "diversity": lambda clip, clean: control_metrics.diversity([clip.frames, clean.frames]),
     "temporal_flickering": lambda clip, clean: temporal_flickering(clip.frames),
     "subject_consistency": lambda clip, clean: subject_consistency(clip.frames),
     "background_consistency": lambda clip, clean: background_consistency(clip.frames),

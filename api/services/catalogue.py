@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from api.services.preparation import load_metric
+from api.services.planning import load_metric
 from gen_eval.features.metric import Metric
 from gen_eval.protocols import config_names, config_path, load_protocol, protocol_names
 from gen_eval.registry import names

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from api.services.comparison import Comparison, compare
 from api.services.generation import generate_videos
-from api.services.preparation import Progress, ScoreRequest, Track, silent
+from api.services.manifest_entries import Progress, silent
 from api.services.reporting import write_report
+from api.services.request import ScoreRequest, Track
 from api.services.results import RunResults
 from api.services.scene_data import make_benchmark
 from api.services.scoring import Execution, score

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import gen_eval
-from api.services.preparation import environment
+from api.services.manifest_entries import environment
 from gen_eval import weights
 from gen_eval.networks import placement_of
 from gen_eval.registry import EXTRA_OF, load, names

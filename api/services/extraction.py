@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from api.services.captions import SamplesOfVideos
-from api.services.preparation import Progress, silent
+from api.services.manifest_entries import Progress, silent
 from api.services.signal_makers import METRIC_OF, Maker, maker_of
 from gen_eval import weights
 from gen_eval.data import list_videos

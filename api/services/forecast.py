@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from api.services.preparation import Prepared, ScoreRequest
+from api.services.preparation import Prepared
+from api.services.request import ScoreRequest
 from api.services.scoring import Execution, plan_only
 from gen_eval import weights
 from gen_eval.execution.local import limit_threads

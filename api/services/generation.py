@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from api.services.preparation import Progress, silent
+from api.services.manifest_entries import Progress, silent
 from gen_eval.data import load_benchmark
 from gen_eval.generators.base import Generator
 from gen_eval.generators.folder import Made, generate_folder

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import gen_eval
 from api.services.facts import facts_of
-from api.services.preparation import condition_entry
+from api.services.request import condition_entry
 from api.services.results import RunResults
 from gen_eval.data import Benchmark, load_benchmark
 from gen_eval.data.benchmark import domain_of_id

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from api.services.preparation import Progress, silent
+from api.services.manifest_entries import Progress, silent
 from control_metrics.segmentation_file import read_segmentation
 from control_metrics.signals import open_depth
 from gen_eval.data import Benchmark, detect_layout, load_benchmark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from api.services.preparation import Progress, silent
+from api.services.manifest_entries import Progress, silent
 from gen_eval.records import InputError
 from gen_eval.scenes import KINDS, write_benchmark
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from api.services.manifest_entries import Progress, silent
 from api.services.network_facts import runs_networks
-from api.services.preparation import Key, Prepared, Progress, ScoreRequest, prepare, silent
+from api.services.preparation import Key, Prepared, prepare
 from api.services.recording import record, record_lost
+from api.services.request import ScoreRequest
 from gen_eval.execution import Lost, parse_shard, run_groups, shard_of
 from gen_eval.features.plan import Plan
 from gen_eval.features.planner import GroupOutcome, score_group

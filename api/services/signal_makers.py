@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from api.services.captions import SamplesOfVideos
-from api.services.preparation import load_metric
+from api.services.planning import load_metric
 from gen_eval import weights
 from gen_eval.data.signal_files import write_edges
 from gen_eval.features.feature import ClipSignal

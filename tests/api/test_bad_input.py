@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from api.services.preparation import ScoreRequest, prepare
+from api.services.preparation import prepare
+from api.services.request import ScoreRequest
 from gen_eval.media import write_clip
 from gen_eval.records import InputError
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from api.services.preparation import ScoreRequest, condition_hint, prepare
+from api.services.preparation import prepare
 from api.services.published import tables_of
+from api.services.request import ScoreRequest, condition_hint
 from api.services.results import RunResults
 from api.services.scoring import Execution, score
 from gen_eval.media import write_clip

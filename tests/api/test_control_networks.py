@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from api.services.preparation import ScoreRequest
+from api.services.request import ScoreRequest
 from api.services.results import RunResults
 from api.services.scoring import Execution
 from api.services.scoring import score as run_services

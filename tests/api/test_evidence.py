@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from api.services.preparation import ScoreRequest
 from api.services.reporting import render
 from api.services.reporting.evidence import sentence, shots_of
+from api.services.request import ScoreRequest
 from api.services.results import RunResults
 from api.services.scoring import score
 from gen_eval.data.signal_files import write_depth, write_masks

@@ -3,7 +3,7 @@
 import pytest
 
 from api.services.forecast import forecast
-from api.services.preparation import ScoreRequest
+from api.services.request import ScoreRequest
 from api.services.scoring import Execution, score
 from gen_eval.records import InputError
 

@@ -8,8 +8,8 @@ import pytest
 from api.cli.door import console
 from api.cli.tables import print_problems
 from api.services.comparison import compare
-from api.services.preparation import label_of
 from api.services.reporting import write_report
+from api.services.request import label_of
 from api.services.results import RunResults
 from api.services.systems import systems_of
 from gen_eval.records import Reason

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from api.services.extraction import extract_signals
-from api.services.preparation import ScoreRequest
+from api.services.request import ScoreRequest
 from api.services.results import RunResults
 from api.services.scoring import Execution, score
 from bench.stand_in import write
