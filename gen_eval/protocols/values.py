@@ -16,10 +16,10 @@ def whole_number(section: Mapping[str, Any], name: str, *, least: int = 0, most:
         InputError: it is none, or lies outside of ``least`` to ``most``.
     """
     value = section[name]
-    fits = isinstance(value, int) and not isinstance(value, bool)
-    if not fits or value < least or (most is not None and value > most):
-        expected = f"{least} or more" if most is None else f"{least} to {most}"
-        raise InputError(f"{name} must be a whole number, {expected}, not {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} must be a whole number, {least} or more, not {value!r}")
+    if most is not None and value > most:
+        raise InputError(f"{name} must be a whole number, {most} at most, not {value!r}")
     return int(value)
 
 
