@@ -4,7 +4,9 @@ Both twins are scored against the clean clip. A pair that is not listed is not p
 the scene. A name with a dot is a further number of a metric. Metrics that arrive later add their columns here.
 
 What networks embed promises an order even with numbers drawn at random: frames that are alike have like embeddings.
-Ratings of a picture (aesthetic and imaging quality, overall consistency) promise nothing that holds for every network.
+A distance between frames (diversity, of the clean and the broken twin together) is above 0 wherever they differ, and
+more counts as better: alone it rewards what is wrong. Ratings of a picture or a clip (aesthetic, imaging and visual
+quality, overall consistency) promise nothing that holds for every network, so they are not here.
 """
 
 from __future__ import annotations
@@ -24,9 +26,16 @@ class Effect(StrEnum):
 _W, _B, _E = Effect.WORSE, Effect.BETTER, Effect.EQUAL
 
 # Every physical flaw and every displacement moves something in the picture and, with it, in depth and masks.
-_MOVED = {"blur_ssim": _W, "edge_f1": _W, "depth_si_rmse": _W, "mask_miou": _W, "mask_miou.all": _W}
+_MOVED = {
+    "blur_ssim": _W,
+    "edge_f1": _W,
+    "depth_si_rmse": _W,
+    "mask_miou": _W,
+    "mask_miou.all": _W,
+    "diversity": _B,
+}
 # What only touches the picture leaves the signals that come with the clip alone.
-_PICTURE = {"blur_ssim": _W, "edge_f1": _W, "depth_si_rmse": _E, "mask_miou": _E, "mask_miou.all": _E}
+_PICTURE = {**_MOVED, "depth_si_rmse": _E, "mask_miou": _E, "mask_miou.all": _E}
 # Embeddings of frames, among themselves and against the picture that the clip starts from.
 _EMBEDDED = ("subject_consistency", "background_consistency", "i2v_subject", "i2v_background")
 _UNLIKE: Mapping[str, Effect] = dict.fromkeys(_EMBEDDED, _W)
@@ -36,7 +45,7 @@ _ROUGH = {"motion_smoothness": _W}
 _SMOOTH = {"motion_smoothness": _B}
 _MORE_MOTION = {"dynamic_degree.motion": _B}
 _LESS_MOTION = {"dynamic_degree.motion": _W}
-_UNTOUCHED = {"blur_ssim": _E, "edge_f1": _E, "temporal_flickering": _E}
+_UNTOUCHED = {"blur_ssim": _E, "edge_f1": _E, "temporal_flickering": _E, "diversity": _E}
 
 FLAW_TABLE: Mapping[str, Mapping[str, Effect]] = {
     "teleport": _MOVED,
