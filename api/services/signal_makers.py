@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from gen_eval.data.signal_files import write_edges
 from gen_eval.features.feature import ClipSignal
 from gen_eval.features.plan import Plan
 from gen_eval.features.rendition import Rendition, Renditions
+from gen_eval.features.scratch import scratch_folder
 from gen_eval.media import FALLBACK_FPS, ClipStream, open_clip, sha256_file, write_clip
 from gen_eval.networks.loading import ensure
 from gen_eval.networks.placement import current
@@ -143,8 +143,8 @@ class _ByNetworks(Maker):
         group, plan = Group("", self._sample(path), ()), Plan((), self.preset, _CHUNK)
         rendition = Rendition.of(self.protocol.measure)
         with (
-            tempfile.TemporaryDirectory(prefix="gen-eval-") as scratch,
-            Renditions(group, plan, Path(scratch)).show(path, rendition) as shown,
+            scratch_folder() as scratch,
+            Renditions(group, plan, scratch).show(path, rendition) as shown,
         ):
             facts = self.signal(shown.clip, targets[0])
         write_clip(targets[1], self.pictures(targets[0]), shown.clip.info.fps or FALLBACK_FPS)

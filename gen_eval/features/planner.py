@@ -11,7 +11,6 @@ segmentation that are not there as files and that networks make of whole clips.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -28,6 +27,7 @@ from gen_eval.features.members import Member
 from gen_eval.features.outcomes import SET_MEMBER, GroupOutcome, Outcome
 from gen_eval.features.plan import Measurement, Plan
 from gen_eval.features.rendition import Rendition, Renditions
+from gen_eval.features.scratch import scratch_folder
 from gen_eval.features.sets import Sets
 from gen_eval.networks.placement import placed
 from gen_eval.records import Flag, Group, InputError, ItemError, MetricResult
@@ -51,7 +51,7 @@ def score_group(group: Group, plan: Plan) -> GroupOutcome:
 
             @cache
             def scratch() -> Path:
-                return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gen-eval-")))
+                return stack.enter_context(scratch_folder())
 
             outcomes.extend(chain(_by_frames(group, plan, scratch, log), by_files(group, plan, scratch, log)))
 
