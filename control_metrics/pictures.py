@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from control_metrics._bits import Words
+from gen_eval.media.signal_pictures import PALETTE
 
 Picture = NDArray[np.uint8]
 
@@ -23,14 +24,6 @@ ONLY_REFERENCE = (86, 180, 233)
 
 UNMATCHED = (110, 110, 110)
 INVALID = (110, 110, 110)
-
-PALETTE = (
-    (230, 25, 75), (60, 180, 75), (255, 225, 25), (0, 130, 200), (245, 130, 48), (145, 30, 180), (70, 240, 240),
-    (240, 50, 230), (210, 245, 60), (250, 190, 212), (0, 128, 128), (220, 190, 255), (170, 110, 40), (255, 250, 200),
-    (128, 0, 0), (170, 255, 195), (128, 128, 0), (255, 215, 180), (0, 0, 128), (128, 128, 128), (255, 255, 255),
-    (0, 200, 120), (120, 160, 255),
-)  # fmt: skip
-"""23 colours for objects and classes, always in this order: the largest object has the first."""
 
 _WIDTH = 192  # of a picture in a report
 _GAIN = 4.0  # thin lines grow faint when a picture shrinks

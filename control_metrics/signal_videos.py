@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from control_metrics.pictures import PALETTE
 from control_metrics.segmentation_file import Segmentation, read_segmentation
 from control_metrics.signals import open_depth
+from gen_eval.media.signal_pictures import depth_picture, largest_first, masks_picture
 
 Frames = NDArray[np.uint8]
 
@@ -32,14 +32,9 @@ def depth_video(path: Path) -> Iterator[Frames]:
         ItemError: ``undecodable``, the file cannot be read.
     """
     low, high = _range(path)
-    reach = high - low
     with open_depth(path) as file:
         for maps in file.chunks(_CHUNK):
-            levels = np.zeros(maps.shape, np.uint8)
-            if reach > 0:
-                finite = np.isfinite(maps)
-                levels[finite] = ((maps[finite].astype(np.float64) - low) / reach * 255).astype(np.uint8)
-            yield np.repeat(levels[..., None], 3, axis=-1)
+            yield depth_picture(maps, low, high)
 
 
 def _range(path: Path) -> tuple[float, float]:
@@ -56,8 +51,8 @@ def _range(path: Path) -> tuple[float, float]:
 def segmentation_video(path: Path) -> Iterator[Frames]:
     """The objects in ``path`` painted on black, the largest (over the clip) first, so that small ones lie above.
 
-    Colours are those of :data:`control_metrics.pictures.PALETTE` in that order: the largest object has the first, the
-    24th the first again. (The public code draws their order at random.)
+    Colours are those of :data:`gen_eval.media.signal_pictures.PALETTE` in that order: the largest object has the
+    first, the 24th the first again. (The public code draws their order at random.)
 
     Yields:
         (n, H, W, 3) uint8 RGB; nothing for a file that does not say how many frames it has.
@@ -70,12 +65,10 @@ def segmentation_video(path: Path) -> Iterator[Frames]:
         return
     frames, height, width = objects.size
     areas = [_area(objects, index) for index in range(len(objects))]
-    order = sorted(range(len(objects)), key=lambda index: (-areas[index], index))
+    order = largest_first(areas)
     for start, stop in _parts(frames):
-        shown = np.zeros((stop - start, height, width, 3), np.uint8)
-        for place, index in enumerate(order):
-            shown[objects.part(index, start, stop)] = PALETTE[place % len(PALETTE)]
-        yield shown
+        parts = (objects.part(index, start, stop) for index in order)
+        yield masks_picture(parts, (stop - start, height, width))
 
 
 def _area(objects: Segmentation, index: int) -> int:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from gen_eval.data.signal_files import depth_archive, masks_document
 from gen_eval.media import write_clip, write_image
+from gen_eval.media.signal_pictures import gray
 from gen_eval.protocols import load_protocol
 from gen_eval.records.errors import InputError
 from gen_eval.records.files import remove_leftovers, write_atomic
@@ -27,7 +28,7 @@ from gen_eval.scenes.clip import Question, SceneClip
 from gen_eval.scenes.kinds import DOMAINS
 from gen_eval.scenes.recipe import Recipe
 from gen_eval.scenes.rendering import questions, scene
-from gen_eval.scenes.signals import blurred, depth_picture, gray_video, masks_picture
+from gen_eval.scenes.signals import blurred, depth_picture, masks_picture
 
 PROMPT_FILE = "cosmos_predict2_bench_full_info.json"
 RECIPES_FILE = "scenes.json"
@@ -207,7 +208,7 @@ def _write_media(out: Path, recipe: Recipe, *, lossless: bool, controls: bool) -
     videos: dict[str, Callable[[SceneClip], NDArray[np.uint8]]] = {"videos": lambda clip: clip.frames}
     if controls:
         videos |= {
-            "canny": lambda clip: gray_video(clip.edges.astype(np.uint8) * 255),
+            "canny": lambda clip: gray(clip.edges.astype(np.uint8) * 255),
             "blur": _blur,
             "depth_vids": lambda clip: depth_picture(clip.depth),
             "sam2_vids": lambda clip: masks_picture(clip.masks),

@@ -8,6 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from gen_eval.media import signal_pictures
+
 Masks = Sequence[tuple[str, NDArray[np.bool_]]]
 Bool = NDArray[np.bool_]
 
@@ -48,27 +50,16 @@ def _eroded(mask: Bool, share: float) -> Bool:
     return kept
 
 
-def gray_video(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """(T, H, W) uint8 as (T, H, W, 3) with equal channels."""
-    return np.repeat(values[..., None], 3, axis=-1)
-
-
 def depth_picture(depth: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Depth for people: stretched over the clip to 0..255, near is bright; a constant clip is black."""
-    low, high = float(depth.min()), float(depth.max())
-    if high == low:
-        return gray_video(np.zeros(depth.shape, dtype=np.uint8))
-    return gray_video(np.rint((depth - low) / (high - low) * 255).astype(np.uint8))
+    return signal_pictures.depth_picture(depth, float(depth.min()), float(depth.max()))
 
 
 def masks_picture(masks: Masks) -> NDArray[np.uint8]:
     """Masks for people: each object in its own colour on black, small ones painted over large ones."""
-    picture = np.zeros((*masks[0][1].shape, 3), dtype=np.uint8)
-    by_size = sorted(range(len(masks)), key=lambda index: -int(masks[index][1].sum()))
-    for index in by_size:
-        hue = np.array([[[(index * 67) % 180, 200, 235]]], dtype=np.uint8)
-        picture[masks[index][1]] = cv2.cvtColor(hue, cv2.COLOR_HSV2RGB)[0, 0]
-    return picture
+    frames, height, width = masks[0][1].shape
+    order = signal_pictures.largest_first([int(mask.sum()) for _, mask in masks])
+    return signal_pictures.masks_picture((masks[index][1] for index in order), (frames, height, width))
 
 
 def blurred(frames: NDArray[np.uint8], diameter: int, sigma_color: float, sigma_space: float) -> NDArray[np.uint8]:

@@ -13,13 +13,13 @@ from api.services.scoring import Execution, score
 from bench.stand_in import write
 from control_metrics.depth import DepthSiRmse
 from control_metrics.mask import MaskMiou
-from control_metrics.pictures import PALETTE
 from control_metrics.segmentation_file import read_segmentation
 from control_metrics.signal_videos import depth_video, segmentation_video
 from control_metrics.signals import open_depth
 from gen_eval.data.signal_files import DepthWriter, write_depth, write_masks
 from gen_eval.features import ClipSignal
 from gen_eval.media import read_clip, write_clip
+from gen_eval.media.signal_pictures import PALETTE
 from gen_eval.records import InputError, ItemError, Reason
 from gen_eval.settings import settings
 
