@@ -23,6 +23,11 @@ ROOT = Path(__file__).parents[1]
 GOLDENS = Path(__file__).parent / "goldens"
 
 
+def pytest_collection_modifyitems(items):
+    """The longest test comes first, so that the others are done beside it; the rest keep their order."""
+    items.sort(key=lambda item: item.get_closest_marker("wheel") is None)
+
+
 @pytest.fixture
 def goldens():
     return GOLDENS

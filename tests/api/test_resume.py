@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from api.services.reporting import render
+from api.services.results import RunResults
+
+PIXELS = ("--metrics", "blur_ssim,edge_f1")
 REPORTS = ("html", "json", "csv", "parquet", "tex")
 
 # a metric that can be told to fail once, or to wait, for one sample; it reads its orders from the environment
@@ -62,12 +66,9 @@ def level_of(path):
     return float(read_clip(path).frames.mean())  # clips of one chunk
 
 
-def reports(cli, run, folder):
-    folder.mkdir()
-    for kind in REPORTS:
-        done = cli("report", run, "--out", folder / f"report.{kind}")
-        assert done.code == 0, done
-    return {kind: (folder / f"report.{kind}").read_bytes() for kind in REPORTS}
+def reports(run):
+    """A report of the run in every form; what `gen-eval report` writes."""
+    return {kind: render([RunResults.read(run)], f".{kind}") for kind in REPORTS}
 
 
 def test_resume_tries_failed_items_again_and_does_nothing_twice(cli, start, small_benchmark, troubled, tmp_path):
@@ -130,8 +131,8 @@ def wait_for(path, process, seconds=60):
 
 
 def killed_at_random(cli, start, small_benchmark, tmp_path, moments, seed):
-    data, videos = small_benchmark(8, frames=12)
-    options = ["score", "control", "--videos", videos, "--data", data, "--workers", "2"]
+    data, videos = small_benchmark(6, frames=9)
+    options = ["score", "control", "--videos", videos, "--data", data, *PIXELS, "--workers", "2"]
     whole = cli(*options, "--out", "whole", "--json")
     assert whole.code == 0, whole
     span = seconds_of_work(tmp_path / "whole")
@@ -146,8 +147,8 @@ def killed_at_random(cli, start, small_benchmark, tmp_path, moments, seed):
         assert again.json == whole.json
         assert (run / "report.html").read_bytes() == (tmp_path / "whole" / "report.html").read_bytes()
     assert partial, "no kill left a part of the rows: the moments are wrong"
-    expected = reports(cli, "whole", tmp_path / "a")
-    assert reports(cli, f"run{moments - 1}", tmp_path / "b") == expected
+    expected = reports(tmp_path / "whole")
+    assert reports(tmp_path / f"run{moments - 1}") == expected
 
 
 def seconds_of_work(run):
@@ -236,7 +237,7 @@ def test_an_interrupt_keeps_what_was_done_and_exits_130(start, cli, small_benchm
 
 def test_values_do_not_depend_on_workers_chunks_or_order(cli, small_benchmark, tmp_path):
     data, videos = small_benchmark(3, frames=12)
-    options = ["score", "control", "--videos", videos, "--data", data, "--json"]
+    options = ["score", "control", "--videos", videos, "--data", data, *PIXELS, "--json"]
     one = cli(*options, "--out", "one", "--workers", "1").json
     two = cli(*options, "--out", "two", "--workers", "2").json
     assert one == two
@@ -261,14 +262,14 @@ def test_values_do_not_depend_on_workers_chunks_or_order(cli, small_benchmark, t
 
 def test_shards_merge_into_the_whole(cli, small_benchmark, tmp_path):
     data, videos = small_benchmark(5)
-    options = ["score", "control", "--videos", videos, "--data", data]
+    options = ["score", "control", "--videos", videos, "--data", data, *PIXELS]
     whole = cli(*options, "--out", "whole", "--json")
     for index in (1, 2, 3):
         done = cli(*options, "--out", f"part{index}", "--shard", f"{index}/3", "--json")
         assert done.code == 0, done
     merged = cli("merge", "part1", "part2", "part3", "--out", "merged")
     assert merged.code == 0, merged
-    assert reports(cli, "merged", tmp_path / "a") == reports(cli, "whole", tmp_path / "b")
+    assert reports(tmp_path / "merged") == reports(tmp_path / "whole")
     again = cli(*options, "--out", "merged", "--json")
     assert "nothing was left to do" in again.err
     assert again.json == whole.json
@@ -278,7 +279,7 @@ def test_update_keeps_rows_whose_inputs_did_not_change(cli, small_benchmark, tmp
     from gen_eval.media import write_clip
 
     data, videos = small_benchmark(3, seeds=(0,))
-    options = ["score", "control", "--videos", videos, "--data", data, "--json"]
+    options = ["score", "control", "--videos", videos, "--data", data, *PIXELS, "--json"]
     first = cli(*options, "--out", "run")
     write_clip(videos / "item01__0.mp4", make_clip(77), 24.0, lossless=True)
     refused = cli(*options, "--out", "run")
@@ -298,7 +299,7 @@ def test_update_keeps_rows_whose_inputs_did_not_change(cli, small_benchmark, tmp
 def test_a_store_elsewhere_holds_several_runs(cli, small_benchmark, tmp_path):
     data, videos = small_benchmark(2)
     url = f"sqlite:///{tmp_path}/shared.sqlite"
-    options = ["score", "control", "--videos", videos, "--data", data, "--store", url, "--json"]
+    options = ["score", "control", "--videos", videos, "--data", data, *PIXELS, "--store", url, "--json"]
     both = cli(*options, "--out", "both")
     one = cli(*options, "--out", "one", "--limit", "1")
     assert both.code == one.code == 0, one
