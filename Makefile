@@ -16,9 +16,10 @@ help: ## list the targets
 
 setup: $(STAMP) ## make .venv with all that development needs
 
+# most of what is installed is never imported: byte code is made of what is, when it is
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev]'
 	touch $(STAMP)
 
 demo: $(STAMP) ## render scenes as three models, score, compare and report them
