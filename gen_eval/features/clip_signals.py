@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gen_eval.features.arrays import out_of_memory
-from gen_eval.features.clips import problem_of
+from gen_eval.features.clips import of_reference, problem_of
 from gen_eval.features.feature import ClipSignal
 from gen_eval.features.plan import Measurement
 from gen_eval.features.rendition import Rendition, Renditions
@@ -94,7 +94,7 @@ class ClipSignals:
         try:
             return self._computed(sample.reference, signal, Rendition.of(measurement.measure))
         except ItemError as error:
-            raise _of_reference(error, metric.name, metric.signal) from None
+            raise _without_signal(error, metric.name, metric.signal) from None
 
     def forget(self, member: Generation) -> None:
         """Delete what was made of a generated clip: depth maps of two minutes of video fill gigabytes."""
@@ -133,9 +133,9 @@ def given_file(owner: Generation | Sample, signal: str) -> Path | None:
     return path if path is not None and is_file(path) else None
 
 
-def _of_reference(error: ItemError, metric: str, signal: str) -> ItemError:
+def _without_signal(error: ItemError, metric: str, signal: str) -> ItemError:
     """The error as it reads in a row of a generated clip."""
     if error.reason is Reason.MISSING_WEIGHTS:
         said = f"{metric} needs the {signal} of the reference clip; the data has none, and to make it: {error.message}"
         return ItemError(Reason.MISSING_GROUND_TRUTH, said, error.detail)
-    return ItemError(error.reason, f"reference clip: {error.message}", {**error.detail, "side": "reference"})
+    return of_reference(error)

@@ -33,6 +33,11 @@ def problem_of(member: Generation) -> ItemError:
     return ItemError(member.problem, message, detail)
 
 
+def of_reference(error: ItemError) -> ItemError:
+    """A problem of the reference clip, as it reads in a row of a generated clip."""
+    return ItemError(error.reason, f"reference clip: {error.message}", {**error.detail, "side": REFERENCE})
+
+
 class Reader:
     """A stream that may have failed, and its current chunk."""
 
@@ -164,6 +169,4 @@ class ReferenceClip(Reader):
         assert self.error is not None
         if self.error.reason is Reason.MISSING_GROUND_TRUTH:
             return self.error
-        return ItemError(
-            self.error.reason, f"reference clip: {self.error.message}", {**self.error.detail, "side": "reference"}
-        )
+        return of_reference(self.error)

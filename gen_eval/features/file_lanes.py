@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from gen_eval.features.clip_signals import ClipSignals, SignalFile
@@ -45,19 +44,19 @@ class _Counted:
         return result.with_flags(*self.own.flags).with_detail(**({"signal": made} if made else {}))
 
 
-def by_files(group: Group, plan: Plan, scratch: Callable[[], Path], log: list[str]) -> Iterator[Outcome]:
+def by_files(group: Group, plan: Plan, renditions: Callable[[], Renditions], log: list[str]) -> Iterator[Outcome]:
     """The results of all measurements on depth maps and segmentation.
 
     Args:
         group: whose clips.
         plan: measurements.
-        scratch: gives a folder for files that are made here.
+        renditions: gives the clips of the group as they are to be shown, and a folder for files that are made here.
         log: takes tracebacks.
     """
     measurements = (*plan.on("depth"), *plan.on("masks"))
     if not measurements:
         return
-    signals = ClipSignals(Renditions(group, plan, scratch()))
+    signals = ClipSignals(renditions())
     for member in group.members:
         for measurement in measurements:
             lane, counted = _lane(member, measurement, signals, plan, log)
@@ -86,7 +85,7 @@ def _lane(
     if not counted:
         return Lane(None, error), None
     lane = Lane(counted[0])
-    if (error := run(lambda: _show(lane, counted[0], measurement))) is not None:
+    if run(lambda: _show(lane, counted[0], measurement)) is not None:
         lane.pictures = {}  # a picture that cannot be made costs no score; its traceback is in the log
     return lane, counted[0]
 

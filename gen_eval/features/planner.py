@@ -16,7 +16,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from itertools import chain
-from pathlib import Path
 
 from gen_eval.features.clips import REFERENCE, Clip, ReferenceClip
 from gen_eval.features.context import SampleContext
@@ -31,8 +30,6 @@ from gen_eval.features.scratch import scratch_folder
 from gen_eval.features.sets import Sets
 from gen_eval.networks.placement import placed
 from gen_eval.records import Flag, Group, InputError, ItemError, MetricResult
-
-Scratch = Callable[[], Path]
 
 
 def score_group(group: Group, plan: Plan) -> GroupOutcome:
@@ -50,10 +47,10 @@ def score_group(group: Group, plan: Plan) -> GroupOutcome:
             stack.enter_context(placed(plan.placement))
 
             @cache
-            def scratch() -> Path:
-                return stack.enter_context(scratch_folder())
+            def renditions() -> Renditions:
+                return Renditions(group, plan, stack.enter_context(scratch_folder()))
 
-            outcomes.extend(chain(_by_frames(group, plan, scratch, log), by_files(group, plan, scratch, log)))
+            outcomes.extend(chain(_by_frames(group, plan, renditions, log), by_files(group, plan, renditions, log)))
 
     if (error := guarded(log)(measure)) is not None:  # outside of what belongs to one member or one metric
         outcomes = list(_without_value(group, plan, error))
@@ -68,7 +65,7 @@ def _without_value(group: Group, plan: Plan, error: ItemError) -> Iterator[Outco
                 yield Outcome(member, measurement, protocol, Lane(None, error).result(measurement, protocol, None))
 
 
-def _by_frames(group: Group, plan: Plan, scratch: Scratch, log: list[str]) -> Iterator[Outcome]:
+def _by_frames(group: Group, plan: Plan, renditions: Callable[[], Renditions], log: list[str]) -> Iterator[Outcome]:
     """One pass for all that looks at the files as they are, and one for each other way in which clips are shown."""
     passes: dict[Rendition, list[Measurement]] = {}
     for measurement in plan.on("frames"):
@@ -78,7 +75,7 @@ def _by_frames(group: Group, plan: Plan, scratch: Scratch, log: list[str]) -> It
             if rendition.as_it_is:
                 yield from _one_pass(group, plan, measurements, stack, log)
                 continue
-            shown, flags = Renditions(group, plan, scratch()).regrouped(rendition)
+            shown, flags = renditions().regrouped(rendition)
             for one in _one_pass(shown, plan, measurements, stack, log):
                 unusual: Sequence[Flag] = flags.get(one.member, ()) if one.result.value is not None else ()
                 yield replace(one, result=one.result.with_flags(*unusual))

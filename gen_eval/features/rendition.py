@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from gen_eval.features.alignment import RESIZE_RULES, Size, check_aspect, resize_frames
+from gen_eval.features.clips import of_reference
 from gen_eval.features.feature import Array, ClipFrames, StreamInfo
 from gen_eval.features.plan import Plan
 from gen_eval.media import FALLBACK_FPS, ClipStream, open_clip, probe, write_clip
@@ -264,5 +265,5 @@ def _probed(path: Path | None) -> StreamInfo | ItemError:
     try:
         info = probe(path)
     except ItemError as error:
-        return ItemError(error.reason, f"reference clip: {error.message}", {**error.detail, "side": "reference"})
+        return of_reference(error)
     return StreamInfo(info.height, info.width, info.fps)

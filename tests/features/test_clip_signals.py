@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gen_eval.data.signal_files import write_depth
-from gen_eval.features import ClipSignal, Coverage, Metric, Selection, StreamInfo
+from gen_eval.features import ClipSignal, Coverage, Metric, Selection, StreamInfo, rendition
 from gen_eval.features.arrays import measure_single
 from gen_eval.features.plan import Plan
 from gen_eval.features.planner import score_group
@@ -200,6 +200,17 @@ def test_frames_after_the_end_of_the_reference_are_left_out_with_its_size(clip, 
     assert (Flag.LONG_CLIP in long.flags, Flag.SHORT_CLIP in short.flags) == (True, True)
     rated = results(one, plan(Rated(), clip_size=size, clip_crf=crf))["0", "rated"].result if crf else None
     assert rated is None or rated.detail["frames_seen"] == used
+
+
+def test_a_clip_is_encoded_again_once_for_all_who_ask(clip, monkeypatch):
+    written = []
+    monkeypatch.setattr(
+        rendition, "write_clip", lambda path, *args, **kw: written.append(path) or write_clip(path, *args, **kw)
+    )
+    one = group([clip("c", smooth(3)), clip("d", smooth(3))], clip("r", smooth(3)))
+    found = results(one, plan(Levels(), Rated(), clip_size="reference", clip_crf=25))
+    assert all(outcome.result.value is not None for outcome in found.values())
+    assert len(written) == len(set(written)) == 3
 
 
 def test_equal_sizes_share_one_file_whatever_the_rule_of_resizing(clip):
