@@ -183,6 +183,20 @@ def seeded():
     return fill
 
 
+@pytest.fixture
+def use_environment(monkeypatch):
+    """`use_environment(variables)`: this process has these environment variables, and settings made of them."""
+    from gen_eval.settings import settings as project_settings
+
+    def use(variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        project_settings.cache_clear()
+
+    yield use
+    project_settings.cache_clear()
+
+
 @pytest.fixture(scope="session")
 def segmenters_folder(tmp_path_factory):
     """The environment in which the detector and the segmenter of `mask_miou` are small stand-ins."""
@@ -192,16 +206,12 @@ def segmenters_folder(tmp_path_factory):
 
 
 @pytest.fixture
-def segmenters(segmenters_folder, monkeypatch):
+def segmenters(segmenters_folder, use_environment):
     """The same, for this process."""
     from gen_eval.networks.loading import forget
-    from gen_eval.settings import settings as project_settings
 
-    for name, value in segmenters_folder.items():
-        monkeypatch.setenv(name, value)
-    project_settings.cache_clear()
+    use_environment(segmenters_folder)
     yield
-    project_settings.cache_clear()
     forget()
 
 

@@ -32,12 +32,9 @@ def stand_ins(tmp_path_factory, write_depth_anything):
 
 
 @pytest.fixture
-def networks(stand_ins, monkeypatch):
-    for name, value in stand_ins.items():
-        monkeypatch.setenv(name, value)
-    settings.cache_clear()
+def networks(stand_ins, use_environment):
+    use_environment(stand_ins)
     yield
-    settings.cache_clear()
     forget()
 
 

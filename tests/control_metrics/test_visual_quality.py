@@ -44,13 +44,9 @@ def stand_in(tmp_path_factory):
 
 
 @pytest.fixture
-def network(stand_in, monkeypatch):
+def network(stand_in, use_environment):
     """Use the small network in this process."""
-    for name, value in stand_in.items():
-        monkeypatch.setenv(name, value)
-    settings.cache_clear()
-    yield
-    settings.cache_clear()
+    use_environment(stand_in)
 
 
 @pytest.fixture

@@ -40,12 +40,9 @@ def stand_ins(tmp_path_factory, write_depth_anything):
 
 
 @pytest.fixture(autouse=True)
-def networks(stand_ins, monkeypatch):
-    for name, value in stand_ins.items():
-        monkeypatch.setenv(name, value)
-    own_settings.cache_clear()
+def networks(stand_ins, use_environment):
+    use_environment(stand_ins)
     yield
-    own_settings.cache_clear()
     forget()
 
 

@@ -10,7 +10,6 @@ from gen_eval import weights
 from gen_eval.networks import distances, lpips
 from gen_eval.networks.loading import build, loaded
 from gen_eval.records import InputError, ItemError
-from gen_eval.settings import settings
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +23,9 @@ def stand_in(tmp_path_factory):
 
 
 @pytest.fixture
-def small(stand_in, monkeypatch):
-    for name, value in stand_in.items():
-        monkeypatch.setenv(name, value)
-    settings.cache_clear()
-    yield loaded("lpips_vgg")
-    settings.cache_clear()
+def small(stand_in, use_environment):
+    use_environment(stand_in)
+    return loaded("lpips_vgg")
 
 
 @pytest.mark.parametrize("backbone", ["vgg", "alex"])

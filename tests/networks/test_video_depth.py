@@ -14,7 +14,6 @@ from gen_eval.networks.loading import build, forget, loaded
 from gen_eval.networks.temporal import Temporal
 from gen_eval.protocols import load_protocol
 from gen_eval.records import InputError
-from gen_eval.settings import settings
 from gen_eval.weights import checkpoint, manifest
 
 pytestmark = pytest.mark.usefixtures("no_gradients")
@@ -34,13 +33,10 @@ def full_size_folder(tmp_path_factory):
 
 
 @pytest.fixture
-def network(full_size_folder, monkeypatch):
+def network(full_size_folder, use_environment):
     """The full network with stand-in numbers, read from its file once."""
-    for name, value in full_size_folder.items():
-        monkeypatch.setenv(name, value)
-    settings.cache_clear()
-    yield loaded("vda_small")
-    settings.cache_clear()
+    use_environment(full_size_folder)
+    return loaded("vda_small")
 
 
 @pytest.fixture(scope="module")

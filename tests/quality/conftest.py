@@ -18,13 +18,9 @@ def stand_ins(tmp_path_factory):
 
 
 @pytest.fixture
-def small_networks(stand_ins, monkeypatch):
+def small_networks(stand_ins, use_environment):
     """Use the small networks in this process."""
-    for name, value in stand_ins.items():
-        monkeypatch.setenv(name, value)
-    settings.cache_clear()
-    yield
-    settings.cache_clear()
+    use_environment(stand_ins)
 
 
 @pytest.fixture
@@ -124,10 +120,6 @@ def motion_stand_ins(tmp_path_factory, seeded_array):
 
 
 @pytest.fixture
-def motion_networks(motion_stand_ins, monkeypatch):
+def motion_networks(motion_stand_ins, use_environment):
     """Use AMT-S and RAFT with stand-in numbers in this process."""
-    for name, value in motion_stand_ins.items():
-        monkeypatch.setenv(name, value)
-    settings.cache_clear()
-    yield
-    settings.cache_clear()
+    use_environment(motion_stand_ins)
