@@ -1,1 +1,1 @@
-"""Judge models for the G track. The room is reserved; its contents come with the judge."""
+"""The judge of the G track: questions, prompts, domain score, calibration."""

@@ -1,1 +1,1 @@
-"""Understanding tasks for vision-language models. The room is reserved; its tasks come with PAI-Bench-U."""
+"""Tasks for vision-language models: data, messages, reading, scoring."""

@@ -15,7 +15,7 @@ app = typer.Typer(
 )
 
 
-_LOOKS_AT = {"single": "the clip", "pair": "clip and reference", "set": "all clips of a sample"}
+_LOOKS_AT = {"single": "the clip", "pair": "clip and reference", "set": "all clips of a sample", "answers": "models"}
 _ALSO = {"uses_condition_image": "condition image", "uses_prompt": "prompt"}
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import yaml
 
-from api.services.planning import load_metric
 from gen_eval.features.metric import Metric
 from gen_eval.protocols import config_names, config_path, load_protocol, protocol_names
-from gen_eval.registry import names
+from gen_eval.records import MetricFacts
+from gen_eval.registry import load, names
 
 
 def metric_catalogue() -> list[dict[str, Any]]:
@@ -19,7 +19,11 @@ def metric_catalogue() -> list[dict[str, Any]]:
 
 
 def _metric_entry(name: str) -> dict[str, Any]:
-    metric = load_metric(name)
+    found = load("gen_eval.metrics", name)
+    return {**_facts(found), **_needs(found)}
+
+
+def _facts(metric: Metric | MetricFacts) -> dict[str, Any]:
     return {
         "name": metric.name,
         "track": metric.track,
@@ -27,14 +31,22 @@ def _metric_entry(name: str) -> dict[str, Any]:
         "unit": metric.unit,
         "bounds": list(metric.bounds),
         "higher_is_better": metric.higher_is_better,
+        "protocols": {each: load_protocol(metric.name, each).digest for each in protocol_names(metric.name)},
+        "source": metric.source,
+        "caveat": metric.caveat,
+    }
+
+
+def _needs(metric: Metric | MetricFacts) -> dict[str, Any]:
+    if isinstance(metric, MetricFacts):
+        nothing = {"uses_condition_image": False, "uses_prompt": False, "networks": []}
+        return {"inputs": "answers", "signal": "replies", **nothing}
+    return {
         "inputs": metric.inputs,
         "signal": metric.signal,
         "uses_condition_image": metric.uses_condition_image,
         "uses_prompt": metric.uses_prompt,
         "networks": _networks(metric),
-        "protocols": {each: load_protocol(name, each).digest for each in protocol_names(name)},
-        "source": metric.source,
-        "caveat": metric.caveat,
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from gen_eval.records import InputError
+from gen_eval.records import InputError, MetricFacts
 
 if TYPE_CHECKING:
     from gen_eval.features.metric import Metric
@@ -18,7 +18,7 @@ class Facts:
     """What results and reports need to know about a metric.
 
     Attributes:
-        inputs: ``single``, ``pair`` or ``set``; ``None`` when the metric is not installed.
+        inputs: ``single``, ``pair``, ``set`` or ``answers``; ``None`` when the metric is not installed.
         reads: files of a sample that a value depends on, as the manifest names them.
         caveat: why its values must not rank systems alone.
         version: of the metric; 1 when it is not installed.
@@ -54,6 +54,17 @@ def facts_of(metric: str) -> Facts:
         found = load("gen_eval.metrics", metric)
     except InputError:
         found = None
+    if isinstance(found, MetricFacts):
+        return Facts(
+            found.unit,
+            found.higher_is_better,
+            found.bounds,
+            found.source,
+            inputs="answers",
+            caveat=found.caveat,
+            version=found.version,
+            further_units=found.further_units,
+        )
     if not isinstance(found, Metric):
         return Facts("unknown", True, (None, None), "not installed here", None, _SAMPLE_FILES)
     return Facts(

@@ -13,9 +13,10 @@ from gen_eval.features.metric import Metric
 from gen_eval.features.plan import Plan, companions
 from gen_eval.networks import placement_of
 from gen_eval.protocols import Protocol, load_preset, load_protocol, protocol_names
-from gen_eval.records import Group, InputError
+from gen_eval.records import Group, InputError, MetricFacts
 from gen_eval.registry import load, names
 
+_ANSWERED = {"domain": "`gen-eval score domain`", "understanding": "`gen-eval understand`"}
 _PRESET_OF = {"quality": "all-frames", "control": "121-frames"}
 
 
@@ -61,6 +62,8 @@ def load_metric(name: str) -> Metric:
         InputError: there is none, or what the entry point names is no metric.
     """
     metric = load("gen_eval.metrics", name)
+    if isinstance(metric, MetricFacts):
+        raise InputError(f"{name} comes from answers of models, {_ANSWERED[metric.track]}, not from frames")
     if not isinstance(metric, Metric):
         raise InputError(f"the entry point {name!r} must name a gen_eval.features.Metric, not {type(metric).__name__}")
     return metric
@@ -68,7 +71,8 @@ def load_metric(name: str) -> Metric:
 
 def track_metrics(track: str) -> list[Metric]:
     """All metrics of ``track``, by name."""
-    return [metric for metric in map(load_metric, names("gen_eval.metrics")) if metric.track == track]
+    found = (load("gen_eval.metrics", name) for name in names("gen_eval.metrics"))
+    return [load_metric(metric.name) for metric in found if metric.track == track]
 
 
 def signals_to_compute(groups: Iterable[Group]) -> frozenset[str]:

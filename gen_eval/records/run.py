@@ -2,7 +2,8 @@
 
 ======================  ==========================================================================================
 ``manifest.json``       what was asked; written first, atomically; its digest is the run's id
-``scores.sqlite``       the rows, a group's rows in one transaction (or in the database given by URL)
+``scores.sqlite``       the rows, a group's rows in one transaction, and the raw replies of models, each in one of its
+                        own (or in the database given by URL)
 ``curves/*.parquet``    per-frame values, named by their digest; written before the rows that point to them
 ``frames/*.jpg``        thumbnails and worst frames, named by their digest; likewise
 ``shard.json``          only in a run of one shard: which one of how many
@@ -25,6 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from gen_eval.records.answer import Answer
 from gen_eval.records.errors import InputError
 from gen_eval.records.files import remove_leftovers, write_atomic, write_content_addressed
 from gen_eval.records.model import Score, canonical_json, digest_of
@@ -166,6 +168,14 @@ class RunFolder:
         """Write rows in one transaction; writing a row twice is writing it once."""
         self.store.write(self.id, rows)
 
+    def answers(self, *, sample: str | None = None) -> Iterator[Answer]:
+        """All answers, or those of one sample, in key order."""
+        return self.store.answers(self.id, sample=sample)
+
+    def write_answers(self, answers: Iterable[Answer]) -> None:
+        """Write answers in one transaction; writing one twice is writing it once."""
+        self.store.write_answers(self.id, answers)
+
     def become(self, manifest: Mapping[str, Any], rows: Iterable[Score]) -> str:
         """Turn this folder into the run of ``manifest``, starting with ``rows``.
 
@@ -178,9 +188,10 @@ class RunFolder:
         asked = json.loads(canonical_json(dict(manifest)))
         if (after := digest_of(asked)) == before:
             return before
-        kept = list(rows)
+        kept, replies = list(rows), list(self.answers())
         self.store.add_run(after, canonical_json(asked))
         self.store.write(after, kept)
+        self.store.write_answers(after, replies)  # which of them still serve is told by what they were asked
         with self._writable():
             write_atomic(self.path / "manifest.json", _pretty(asked))
         self.store.remove_run(before)

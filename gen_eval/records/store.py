@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, create_engine, delete, event, func, inspect, select
+from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, func, inspect, null, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from gen_eval.records.answer import Answer
 from gen_eval.records.errors import InputError
 from gen_eval.records.model import Score
 from gen_eval.records.reasons import Flag, Reason, Status
-from gen_eval.records.tables import runs, scores
+from gen_eval.records.tables import answers, runs, scores
 
-SCHEMA_REVISION = "0001"
+SCHEMA_REVISION = "0002"
 _BATCH = 500
 
 
@@ -160,6 +162,7 @@ class Store:
     def remove_run(self, run: str) -> None:
         """Forget ``run`` and all its rows."""
         with self._begin() as connection:
+            connection.execute(delete(answers).where(answers.c.run == run))
             connection.execute(delete(scores).where(scores.c.run == run))
             connection.execute(delete(runs).where(runs.c.id == run))
 
@@ -167,12 +170,18 @@ class Store:
 
     def write(self, run: str, rows: Iterable[Score]) -> None:
         """Write ``rows`` in one transaction; a row with the same key is replaced."""
-        records = [{"run": run, **_to_record(row)} for row in rows]
+        self._upsert(scores, [{"run": run, **_to_record(row)} for row in rows])
+
+    def write_answers(self, run: str, found: Iterable[Answer]) -> None:
+        """Write ``found`` in one transaction; an answer with the same key is replaced."""
+        self._upsert(answers, [{"run": run, **_answer_record(one)} for one in found])
+
+    def _upsert(self, table: Table, records: list[dict[str, Any]]) -> None:
         if not records:
             return
-        statement = self._insert(scores)
-        keys = [column.name for column in scores.primary_key]
-        changed = {column.name: statement.excluded[column.name] for column in scores.c if column.name not in keys}
+        statement = self._insert(table)
+        keys = [column.name for column in table.primary_key]
+        changed = {column.name: statement.excluded[column.name] for column in table.c if column.name not in keys}
         statement = statement.on_conflict_do_update(index_elements=keys, set_=changed)
         with self._begin() as connection:
             for start in range(0, len(records), _BATCH):
@@ -180,15 +189,31 @@ class Store:
 
     def rows(self, run: str) -> Iterator[Score]:
         """All rows of ``run`` in key order, a batch in memory at a time."""
-        order: list[Any] = [scores.c[name] for name in ("model", "sample", "member", "metric", "protocol")]
+        for record in self._ordered(scores, run, ("model", "sample", "member", "metric", "protocol")):
+            yield _from_record(record)
+
+    def answers(self, run: str, *, sample: str | None = None) -> Iterator[Answer]:
+        """All answers of ``run``, or those of one sample, in key order, a batch in memory at a time."""
+        keys = ("model", "sample", "member", "question", "condition")
+        for record in self._ordered(answers, run, keys, sample=sample):
+            record.pop("run")
+            record["reason"] = None if record["reason"] is None else Reason(record["reason"])
+            yield Answer(**record)
+
+    def _ordered(
+        self, table: Table, run: str, keys: tuple[str, ...], *, sample: str | None = None
+    ) -> Iterator[dict[str, Any]]:
+        order: list[Any] = [table.c[name] for name in keys]
         # PostgreSQL sorts text by the database's locale; key order is by code point everywhere
         if self._engine.dialect.name == "postgresql":
             order = [column.collate("C") for column in order]
-        statement = select(scores).where(scores.c.run == run).order_by(*order)
+        statement = select(table).where(table.c.run == run).order_by(*order)
+        if sample is not None:
+            statement = statement.where(table.c.sample == sample)
         with self._readable(), self._connect() as connection:
             streamed = connection.execution_options(yield_per=_BATCH).execute(statement)
             for record in streamed.mappings():
-                yield _from_record(dict(record))
+                yield dict(record)
 
     def keys(self, run: str) -> Iterator[tuple[tuple[str, str, str, str, str], Reason | None]]:
         """Key and reason of every row of ``run``, in no particular order: what scheduling needs, without the rest."""
@@ -227,6 +252,14 @@ def _to_record(row: Score) -> dict[str, Any]:
         "curve": row.curve,
         "frames": dict(row.frames),
     }
+
+
+def _answer_record(one: Answer) -> dict[str, Any]:
+    record = {field.name: getattr(one, field.name) for field in fields(one)}
+    # JSON columns take plain mappings; an unset one is NULL, not the JSON text null
+    plain = {name: dict(record[name]) for name in ("shown", "usage", "raw")}
+    chances = null() if one.chances is None else dict(one.chances)
+    return {**record, **plain, "chances": chances, "reason": None if one.reason is None else str(one.reason)}
 
 
 def _from_record(record: dict[str, Any]) -> Score:

@@ -41,3 +41,27 @@ scores = Table(
     Column("curve", String(64), nullable=True, comment="digest of the parquet file with per-frame values"),
     Column("frames", JSON, nullable=False, comment="pictures by role"),
 )
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("run", String(64), ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("model", Text, primary_key=True, comment="system that is evaluated"),
+    Column("sample", Text, primary_key=True),
+    Column("member", Text, primary_key=True),
+    Column("question", Text, primary_key=True),
+    Column("condition", Text, primary_key=True, comment="empty, or what was changed"),
+    Column("asked", String(64), nullable=False, comment="digest of the request and of what answered"),
+    Column("reply", Text, nullable=True, comment="raw text"),
+    Column("reason", String(40), nullable=True),
+    Column("message", Text, nullable=False),
+    Column("finish_reason", Text, nullable=True),
+    Column("shown", JSON, nullable=False),
+    Column("chances", JSON, nullable=True),
+    Column("usage", JSON, nullable=False, comment="tokens by kind"),
+    Column("answered_by", Text, nullable=True),
+    Column("attempts", Integer, nullable=False),
+    Column("seconds", Float(53), nullable=False, comment="volatile"),
+    Column("cost", Float(53), nullable=True),
+    Column("raw", JSON, nullable=False, comment="the backend's answer"),
+)

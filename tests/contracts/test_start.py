@@ -52,13 +52,17 @@ def test_an_unknown_name_offers_a_near_one():
 def test_every_metric_of_the_table_states_its_facts():
     from gen_eval.features import Metric
     from gen_eval.protocols import load_protocol, protocol_names
+    from gen_eval.records import MetricFacts
 
     for name in names("gen_eval.metrics"):
         metric = load("gen_eval.metrics", name)
-        assert isinstance(metric, Metric)
+        assert isinstance(metric, Metric | MetricFacts)
         assert metric.name == name
-        assert metric.track in {"quality", "control"}
-        assert metric.inputs in {"single", "pair", "set"}
+        if isinstance(metric, Metric):
+            assert metric.track in {"quality", "control"}
+            assert metric.inputs in {"single", "pair", "set"}
+        else:
+            assert metric.track in {"domain", "understanding"}
         assert metric.source
         assert metric.unit
         assert {"reference", "corrected"} <= set(protocol_names(name))

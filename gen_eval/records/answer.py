@@ -1,0 +1,86 @@
+"""One exchange with a model as it is kept: the raw reply, and all that is known of how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gen_eval.records.reasons import Reason
+
+MAIN = ""
+"""The condition of the question itself; reference points and checks have names of their own."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The reply to one question, or why there is none.
+
+    Attributes:
+        model: label of the system that is evaluated (a generator for a judge, a VLM for understanding).
+        sample: id of the sample.
+        member: seed of the generation, or of the run.
+        question: uid of the question; empty where a sample has one question only.
+        condition: empty, or what was changed: ``without_video``, ``shuffled``, ``rotation:1``, ``second_stage``, …
+        asked: digest of the request and of what answered.
+        reply: raw text; ``None`` for none.
+        reason: why there is no reply.
+        message: the same in words.
+        finish_reason: how the reply ended.
+        shown: what the model was shown: form, frames, size, ignored options, budget (JSON values only).
+        chances: log-probabilities of answer words, when they came back.
+        usage: tokens by kind.
+        answered_by: the model's name as the backend gave it.
+        attempts: requests that were made; 0 when it came from the cache.
+        seconds: of the last attempt. Volatile: no report shows it.
+        cost: in the currency of the model entry, ``None`` when no price is known.
+        raw: the backend's answer, whole.
+    """
+
+    model: str
+    sample: str
+    member: str
+    question: str
+    condition: str = MAIN
+    asked: str = ""
+    reply: str | None = None
+    reason: Reason | None = None
+    message: str = ""
+    finish_reason: str | None = None
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    chances: Mapping[str, float] | None = None
+    usage: Mapping[str, int] = field(default_factory=dict)
+    answered_by: str | None = None
+    attempts: int = 1
+    seconds: float = 0.0
+    cost: float | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What tells answers apart within a run; they are sorted by it."""
+        return (self.model, self.sample, self.member, self.question, self.condition)
+
+    @property
+    def settled(self) -> bool:
+        """Whether asking again would not change it."""
+        return self.reason is None or not self.reason.transient
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but what is volatile (seconds, attempts) and the backend's whole answer."""
+        return {
+            "model": self.model,
+            "sample": self.sample,
+            "member": self.member,
+            "question": self.question,
+            "condition": self.condition,
+            "reply": self.reply,
+            "reason": None if self.reason is None else str(self.reason),
+            "message": self.message,
+            "finish_reason": self.finish_reason,
+            "shown": dict(self.shown),
+            "chances": None if self.chances is None else dict(self.chances),
+            "usage": dict(self.usage),
+            "answered_by": self.answered_by,
+            "cost": self.cost,
+        }

@@ -1,0 +1,1 @@
+"""Scoring that all tasks share: pure arithmetic on values that were read from replies."""
