@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from api.services.reporting.assets import is_digest
 from api.services.results import Key, RunResults, open_run
-from gen_eval.records import InputError, Score, canonical_json
+from gen_eval.records import Answer, InputError, Score, canonical_json
 from gen_eval.records.files import write_atomic
 from gen_eval.records.run import RunFolder, differing
 
@@ -84,6 +85,7 @@ def merge(paths: Sequence[Path], out: Path, *, store: str | None = None) -> Merg
         if run.shard is not None:
             raise InputError(f"{out} holds shard {run.shard[0]}/{run.shard[1]} itself; give another --out")
         missing_files = tuple(_copy_files(rows.values(), shards, out))
+        run.write_answers(_answers(shards))
         written = _write(run, rows)
         run.log("merge", shards=len(shards), written=written)
         results = RunResults(run.id, run.manifest, run.rows(), path=out)
@@ -102,12 +104,13 @@ class _Shard:
     manifest: dict[str, Any]
     place: tuple[int, int] | None
     rows: tuple[Score, ...]
+    answers: tuple[Answer, ...]
 
     @classmethod
     def read(cls, path: Path, store: str | None) -> _Shard:
         """The run in ``path``."""
         with open_run(path, store) as run:
-            return cls(path, run.id, run.manifest, run.shard, tuple(run.rows()))
+            return cls(path, run.id, run.manifest, run.shard, tuple(run.rows()), tuple(run.answers()))
 
 
 def _check_same(shards: Sequence[_Shard]) -> None:
@@ -146,6 +149,13 @@ def _joined(shards: Sequence[_Shard]) -> dict[Key, Score]:
                 )
             origin.setdefault(row.key, shard.path)
     return {key: rows[key] for key in sorted(rows)}
+
+
+def _answers(shards: Sequence[_Shard]) -> Iterator[Answer]:
+    """Each question's answer; one that lasts where any shard has such a one."""
+    found = [answer for shard in shards for answer in shard.answers]
+    for _, alike in groupby(sorted(found, key=lambda one: (one.key, not one.settled)), key=lambda one: one.key):
+        yield next(alike)
 
 
 def _transient(row: Score) -> bool:

@@ -39,6 +39,7 @@ def match_videos(
     seeds: Sequence[str] | None = None,
     signals: Path | None = None,
     known_ids: Iterable[str] | None = None,
+    usual: Sequence[str] | None = None,
 ) -> Matched:
     """Match the files in ``videos`` to the samples of ``benchmark`` by exact id.
 
@@ -50,18 +51,20 @@ def match_videos(
         seeds: members that every sample is expected to have; others are left out. ``None``: whatever is there.
         signals: folder with depth maps and segmentation of the generated clips in the public layout; by default the
             folder above one named ``videos``, else the folder itself.
+        usual: members that are taken when no seeds were asked for; ``None``: all.
         known_ids: ids of the whole benchmark when ``benchmark`` is a part of it: files of the rest are left out in
             silence, not reported as unknown.
     """
     found: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     unknown: list[str] = []
     not_asked: list[str] = []
+    taken = seeds if seeds is not None else usual
     ids = set(known_ids) if known_ids is not None else set(benchmark.by_id)
     for path in list_videos(videos):
         reading = split_name(path.stem, ids, bare_member=bare_member(track))
         if reading is None:
             unknown.append(shown_name(path))
-        elif seeds is not None and reading[1] not in seeds:
+        elif taken is not None and reading[1] not in taken:
             not_asked.append(path.name)
         else:
             found[reading[0]][reading[1]].append(path)

@@ -1,0 +1,1 @@
+"""`gen-eval score domain`: a judge answers questions about generated videos."""
