@@ -42,6 +42,15 @@ class Settings(BaseSettings):
     )
     hub: str = Field("https://huggingface.co", description="address that hub ids are fetched from")
     attempts: int = Field(2, ge=1, description="tries of a group within a run before its failure is recorded")
+    chat_concurrency: int = Field(16, ge=1, description="most requests to a model that are under way at once")
+    chat_requests_per_minute: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="most requests to a model in a minute; unset for any number"
+    )
+    chat_attempts: int = Field(4, ge=1, description="most requests for one reply, the first included")
+    chat_timeout: float = Field(180.0, gt=0, le=_DAY, description="seconds that a model may take for one reply")
+    chat_cache: Path | None = Field(
+        None, description="file that keeps replies which would come out the same again; unset keeps none"
+    )
 
 
 @lru_cache(maxsize=1)

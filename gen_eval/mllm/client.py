@@ -96,6 +96,17 @@ class ChatClient(ABC):
     def __init__(self, entry: ModelEntry) -> None:
         self.entry = entry
 
+    @classmethod
+    def open(cls, entry: ModelEntry, *, device: str = "auto", dtype: str | None = None) -> ChatClient:
+        """A backend for ``entry``; one that holds the model itself heeds where and in which number format.
+
+        Args:
+            entry: the model.
+            device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+            dtype: number format; ``None`` for the checkpoint's own.
+        """
+        return cls(entry)
+
     @property
     @abstractmethod
     def capabilities(self) -> Capabilities:
