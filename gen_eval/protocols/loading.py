@@ -109,12 +109,13 @@ def load_protocol(metric: str, name: str) -> Protocol:
     Raises:
         InputError: the metric has no protocol of that name, or the file is malformed.
     """
-    if _is_path(name):
+    if is_path(name):
         return _own_protocol(metric, Path(name))
     return _checked(metric, name, _resolve(metric, name, seen=()))
 
 
-def _is_path(name: str) -> bool:
+def is_path(name: str) -> bool:
+    """Whether ``name`` is that of a YAML file."""
     return Path(name).suffix in {".yaml", ".yml"}
 
 
@@ -169,11 +170,19 @@ def _presets() -> dict[str, Preset]:
     for root in _config_roots():
         for path in sorted((root / "presets").glob("*.yaml")):
             for name, values in _read(path).items():
-                table.setdefault(name, _preset(name, values))
+                if not is_shown(values):
+                    table.setdefault(name, _preset(name, values))
     return table
 
 
+def is_shown(values: Any) -> bool:
+    """Whether a preset says what a model sees (see :mod:`gen_eval.protocols.shown`), and not what a metric is shown."""
+    return isinstance(values, Mapping) and bool({"counting", "pixels"} & set(map(str, values)))
+
+
 def _preset(name: str, values: Any) -> Preset:
+    if is_shown(values):
+        raise InputError(f"the preset {name!r} says what a model sees; a metric takes one such as `{{limit: 16}}`")
     limit = values.get("limit") if isinstance(values, Mapping) and set(values) <= {"limit"} else -1
     if limit is not None and (not isinstance(limit, int) or limit < 1):
         raise InputError(f"the preset {name!r} must be {{limit: N}} with N frames or null, not {values!r}")
@@ -191,7 +200,7 @@ def load_preset(name: str) -> Preset:
     Raises:
         InputError: there is none of that name, or the file is malformed.
     """
-    if _is_path(name):
+    if is_path(name):
         content = _read(Path(name))
         if len(content) != 1:
             raise InputError(
@@ -200,7 +209,7 @@ def load_preset(name: str) -> Preset:
         return _preset(*next(iter(content.items())))
     presets = _presets()
     if name not in presets:
-        raise InputError(f"no preset {name!r}; there are {', '.join(sorted(presets))}")
+        raise InputError(f"no preset {name!r} of what metrics are shown; there are {', '.join(sorted(presets))}")
     return presets[name]
 
 
