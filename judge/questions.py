@@ -1,0 +1,330 @@
+"""The questions that a judge is asked: the public layout (``vqa/<video_id>.json``) and JSON lines.
+
+What cannot be asked is listed with its reason, and the rest is asked. Nothing in the files is trusted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gen_eval.data import Rejected
+from gen_eval.data.naming import is_unicode, shown_name
+from gen_eval.records import InputError, Rejection
+from gen_eval.records.files import is_file
+
+_FOLDER = "vqa"
+_LINES = "questions.jsonl"
+_PROMPT_FILE_END = "_full_info.json"
+_KNOWN = frozenset({"id", "uid", "question", "index2ans", "answer", "task"})
+_BINARY = frozenset({"yes", "no"})
+
+
+@dataclass(frozen=True)
+class JudgeQuestion:
+    """A question about the videos of one sample.
+
+    Attributes:
+        sample: id of the sample.
+        uid: unique within the sample: the second of two equal uids has ``#2`` added.
+        question: the text that is asked.
+        options: key -> answer text (``index2ans``).
+        answer: key of the right answer.
+        task: topic, group before the colon (``Space: Relationship``); empty when unknown.
+        listed_uid: the uid as the file has it.
+        extra: fields that are carried along unread.
+    """
+
+    sample: str
+    uid: str
+    question: str
+    options: Mapping[str, str]
+    answer: str
+    task: str = ""
+    listed_uid: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a question whose answer is no option.
+
+        Raises:
+            ValueError: ``answer`` is not a key of ``options``.
+        """
+        if self.answer not in self.options:
+            raise ValueError(f"question {self.uid}: answer {self.answer!r} is none of {', '.join(self.options)}")
+        if not self.listed_uid:
+            object.__setattr__(self, "listed_uid", self.uid)
+
+    @property
+    def truth(self) -> str:
+        """Text of the right answer."""
+        return self.options[self.answer]
+
+    @property
+    def binary(self) -> str | None:
+        """``yes`` or ``no`` when the right answer is one of them, else ``None``."""
+        word = self.truth.strip().casefold()
+        return word if word in _BINARY else None
+
+    def identity(self) -> dict[str, Any]:
+        """What of a question moves a score (JSON values only)."""
+        return {
+            "uid": self.uid,
+            "question": self.question,
+            "options": dict(self.options),
+            "answer": self.answer,
+            "task": self.task,
+        }
+
+
+@dataclass(frozen=True)
+class Questions:
+    """All questions of a benchmark.
+
+    Attributes:
+        by_sample: id -> its questions in the order of the file; ids sorted; samples without a question are absent.
+        rejected: files, lines and questions that cannot be asked, and samples that have none.
+        repeated: sample and uid of every question that was given another uid because its own came before.
+    """
+
+    by_sample: Mapping[str, tuple[JudgeQuestion, ...]]
+    rejected: tuple[Rejected, ...] = ()
+    repeated: tuple[tuple[str, str], ...] = ()
+
+
+class _Refused(Exception):  # noqa: N818 - it never leaves this module
+    def __init__(self, reason: Rejection, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def load_questions(data: Path, *, known: Collection[str] | None = None) -> Questions:
+    """The questions in ``data``.
+
+    Args:
+        data: a benchmark folder with ``vqa/`` (or ``questions.jsonl``), its prompt file, the folder ``vqa`` itself, or
+            a ``.jsonl`` / ``.jsonl.gz`` with a question a line.
+        known: ids of the samples; questions about others are listed as ``unknown_video``, and samples without a
+            question as ``no_truth``. ``None``: every sample that has questions.
+
+    Raises:
+        InputError: there are no questions there, or the file cannot be read.
+    """
+    found = _Collected()
+    if data.is_file() and data.name.endswith((".jsonl", ".jsonl.gz")):
+        _from_lines(data, known, found)
+    else:
+        _from_place(data, known, found)
+    for sample in sorted(set(known or ()) - found.by_sample.keys()):
+        found.reject(sample, _Refused(Rejection.NO_TRUTH, "it has no question that can be asked; it is not scored"))
+    by_sample = {sample: tuple(found.by_sample[sample]) for sample in sorted(found.by_sample)}
+    return Questions(by_sample, tuple(found.rejected), tuple(found.repeated))
+
+
+def is_question_file(path: Path) -> bool:
+    """Whether the first record of a ``.jsonl`` is a judge question: it has a ``uid`` and a ``question``.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    first = next(_lines(path), None)
+    if first is None:
+        return False
+    try:
+        record = _record(first[1])
+    except _Refused:
+        return False
+    return "uid" in record and "question" in record
+
+
+class _Collected:
+    """What was found so far."""
+
+    def __init__(self) -> None:
+        self.by_sample: dict[str, list[JudgeQuestion]] = {}
+        self.rejected: list[Rejected] = []
+        self.repeated: list[tuple[str, str]] = []
+        self._taken: dict[str, set[str]] = {}
+        self._listed: dict[tuple[str, str], int] = {}
+
+    def reject(self, where: str, refusal: _Refused) -> None:
+        self.rejected.append(Rejected(where, refusal.reason, str(refusal)))
+
+    def add(self, question: JudgeQuestion) -> None:
+        """Keep ``question``, under another uid if its own came before in the same sample."""
+        taken = self._taken.setdefault(question.sample, set())
+        place = (question.sample, question.uid)
+        number = self._listed[place] = self._listed.get(place, 0) + 1
+        if question.uid in taken:
+            number = max(number, 2)
+            while (uid := f"{question.uid}#{number}") in taken:
+                number += 1
+            question = _renamed(question, uid)
+            self.repeated.append((question.sample, uid))
+        taken.add(question.uid)
+        self.by_sample.setdefault(question.sample, []).append(question)
+
+
+def _renamed(question: JudgeQuestion, uid: str) -> JudgeQuestion:
+    own = (question.question, question.options, question.answer, question.task, question.listed_uid, question.extra)
+    return JudgeQuestion(question.sample, uid, *own)
+
+
+# --- the public layout ----------------------------------------------------------------------------------------------
+
+
+def _from_place(data: Path, known: Collection[str] | None, found: _Collected) -> None:
+    if data.is_file() and not data.name.endswith(_PROMPT_FILE_END):
+        raise InputError(f"{data} holds no judge questions; give a folder with vqa/ or a .jsonl of questions")
+    home = data.parent if data.is_file() else data
+    folder = home if home.name == _FOLDER else home / _FOLDER
+    if folder.is_dir():
+        _from_folder(folder, known, found)
+    elif is_file(home / _LINES):
+        _from_lines(home / _LINES, known, found)
+    else:
+        raise InputError(
+            f"{home} holds no questions: expected vqa/<video_id>.json or questions.jsonl; name them with --questions"
+        )
+
+
+def _from_folder(folder: Path, known: Collection[str] | None, found: _Collected) -> None:
+    try:
+        files = sorted((path for path in folder.iterdir() if path.suffix == ".json"), key=lambda path: path.name)
+    except OSError as error:
+        raise InputError(f"the folder {folder} cannot be read: {error.strerror or error}") from error
+    for path in files:
+        where = f"{_FOLDER}/{shown_name(path)}"
+        try:
+            records = _file_records(path, known)
+        except _Refused as refusal:
+            found.reject(where, refusal)
+            continue
+        for place, record in enumerate(records):
+            _take(f"{where}[{place}]", path.stem, record, found)
+
+
+def _file_records(path: Path, known: Collection[str] | None) -> list[Any]:
+    if known is not None and path.stem not in known:
+        raise _Refused(Rejection.UNKNOWN_VIDEO, "no sample of the prompt file has this id; its questions are not asked")
+    if not is_unicode(path.stem):
+        raise _Refused(Rejection.MALFORMED_RECORD, "the file name is not UTF-8 text and can be no id")
+    try:
+        content = _parsed(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise _Refused(Rejection.MALFORMED_RECORD, f"the file cannot be read: {error}") from error
+    if not isinstance(content, list):
+        raise _Refused(Rejection.MALFORMED_RECORD, f"expected a list of questions, not {type(content).__name__}")
+    return content
+
+
+# --- JSON lines -----------------------------------------------------------------------------------------------------
+
+
+def _from_lines(path: Path, known: Collection[str] | None, found: _Collected) -> None:
+    for number, line in _lines(path):
+        where = f"{path.name}:{number}"
+        try:
+            record = _record(line)
+            sample = _text(record, "id")
+            if known is not None and sample not in known:
+                raise _Refused(Rejection.UNKNOWN_VIDEO, f"no sample has the id {sample!r}; the question is not asked")
+        except _Refused as refusal:
+            found.reject(where, refusal)
+        else:
+            _take(where, sample, record, found)
+    if not found.by_sample and known is None:
+        first = f": {found.rejected[0].where}: {found.rejected[0].message}" if found.rejected else ""
+        raise InputError(f"{path} holds no judge question that can be used{first}")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with (
+            gzip.open(path, "rt", encoding="utf-8")
+            if path.name.endswith(".gz")
+            else path.open(encoding="utf-8") as file
+        ):
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, line
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise InputError(f"the question file {path} cannot be read: {error}") from error
+
+
+# --- one record -----------------------------------------------------------------------------------------------------
+
+
+def _take(where: str, sample: str, record: Any, found: _Collected) -> None:
+    try:
+        found.add(_question(sample, record))
+    except _Refused as refusal:
+        found.reject(where, refusal)
+
+
+def _question(sample: str, record: Any) -> JudgeQuestion:
+    if not isinstance(record, dict):
+        raise _Refused(Rejection.MALFORMED_RECORD, f"expected an object, not {type(record).__name__}")
+    uid, question = _text(record, "uid"), _text(record, "question")
+    options, task = _options(record), record.get("task")
+    if task is not None and not isinstance(task, str):
+        raise _Refused(Rejection.MALFORMED_RECORD, f"task must be a text, not {task!r:.60}")
+    answer = record.get("answer")
+    if not isinstance(answer, str) or answer not in options:
+        what = "the answer is missing" if answer is None else f"the answer {answer!r:.60} is no key of index2ans"
+        raise _Refused(Rejection.NO_TRUTH, f"{what} ({_listed(options)}); the question is not asked")
+    extra = {name: value for name, value in record.items() if name not in _KNOWN}
+    return JudgeQuestion(sample, uid, question, options, answer, task or "", extra=extra)
+
+
+def _options(record: Mapping[str, Any]) -> dict[str, str]:
+    options = record.get("index2ans")
+    if not isinstance(options, dict) or not options or not all(isinstance(text, str) for text in options.values()):
+        raise _Refused(Rejection.MALFORMED_RECORD, f"index2ans must map keys to answer texts, not {options!r:.80}")
+    return options
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"{name!r:.40}" for name in list(names)[:8])
+
+
+def _record(line: str) -> dict[str, Any]:
+    content = _parsed(line)
+    if not isinstance(content, dict):
+        raise _Refused(Rejection.MALFORMED_RECORD, f"expected an object, not {type(content).__name__}")
+    return content
+
+
+def _parsed(text: str) -> Any:
+    try:
+        content = json.loads(text, parse_constant=_refuse_constant)
+        readable = is_unicode(content)
+    except (ValueError, RecursionError) as error:
+        raise _Refused(Rejection.LINE_NOT_JSON, f"not JSON: {error}") from error
+    if not readable:
+        raise _Refused(Rejection.MALFORMED_RECORD, "a text holds half of a surrogate pair, which is no character")
+    return content
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _text(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name)
+    if value is None:
+        raise _Refused(Rejection.MISSING_FIELD, f"the field {name} is missing")
+    if not isinstance(value, str) or not value.strip():
+        hint = f'; write "{value}" for a number' if isinstance(value, int) else ""
+        raise _Refused(Rejection.MALFORMED_RECORD, f"{name} must be a text that is not empty, not {value!r:.60}{hint}")
+    if "\0" in value:
+        raise _Refused(Rejection.MALFORMED_RECORD, f"{name} holds a NUL character")
+    return value
+
+
+__all__ = ["JudgeQuestion", "Questions", "is_question_file", "load_questions"]
