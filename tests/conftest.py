@@ -2,8 +2,12 @@
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
@@ -238,3 +242,82 @@ def write_depth_anything():
         network.save_pretrained(folder)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def tiny_vlm(tmp_path_factory):
+    """`tiny_vlm(family, answers)`: the folder of a small vision-language model that answers with these words."""
+    made = {}
+
+    def make(family="qwen3_vl", answers=("Yes", "No"), **more):
+        from bench.stand_in_vlm import StandIn, write_vlm
+
+        wanted = StandIn(family, tuple(answers), **more)
+        if wanted not in made:
+            made[wanted] = write_vlm(tmp_path_factory.mktemp("vlm") / family, wanted)
+        return made[wanted]
+
+    return make
+
+
+class VlmServer:
+    """`transformers serve` of one folder on a free loopback port.
+
+    `url` is the base of its OpenAI-compatible interface, `model` the name that requests must give.
+    """
+
+    def __init__(self, folder, log):
+        self.model, self.log, self.process = str(folder), log, None
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/v1"
+
+    def start(self):
+        """Start it, or start it again on the same port, and wait until it is ready."""
+        program = Path(sys.executable).parent / "transformers"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [program, "serve", self.model, "--device", "cpu", "--host", "127.0.0.1", "--port", str(self.port)],
+                env=environment(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false"),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        for _ in range(1200):
+            if self.process.poll() is not None:
+                break
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5):
+                    return self
+            except OSError:
+                time.sleep(0.1)
+        self.kill()
+        pytest.fail(f"the server did not start: {self.log.read_text()[-2000:]}")
+
+    @property
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self):
+        """End it at once, as a crash would."""
+        if self.process is not None:
+            if self.running:
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+@pytest.fixture(scope="session")
+def vlm_server(tmp_path_factory):
+    """`vlm_server(folder)`: a real server of that model, started once and again after it was killed."""
+    servers = {}
+
+    def run(folder):
+        if folder not in servers:
+            servers[folder] = VlmServer(folder, tmp_path_factory.mktemp("server") / "log.txt")
+        server = servers[folder]
+        return server if server.running else server.start()
+
+    yield run
+    for server in servers.values():
+        server.kill()
