@@ -48,7 +48,7 @@ class CutError(ValueError):
     """The text ends before its value does.
 
     Attributes:
-        open: the containers that were not closed, outermost first; each holds only what was complete in it.
+        open: the containers that were not closed, outermost first; each holds only what was surely complete in it.
         closed: the value with the missing brackets put at the end; ``None`` where more than brackets is missing.
         bare: whether the text ends with a number or word, which may have been longer.
     """
@@ -113,11 +113,15 @@ def read_value(text: str, start: int) -> tuple[Any, int]:
         CutError: the text ends inside it.
         ValueError: there is no value, or it cannot be repaired.
     """
-    return _Reader(text, start).read()
+    return Reader(text, start).read()
 
 
-class _Reader:
-    """One pass over a text, with the open containers on a stack of its own."""
+class Reader:
+    """One pass over a text from ``start``, with the open containers on a stack of its own.
+
+    Attributes:
+        at: how far the text has been read, also after an error.
+    """
 
     def __init__(self, text: str, start: int) -> None:
         self.text, self.at = text, start
@@ -125,13 +129,14 @@ class _Reader:
         self.done: list[Any] = []  # the value, once it is whole
 
     def read(self) -> tuple[Any, int]:
+        """See :func:`read_value`."""
         self._skip()
         if self.at >= len(self.text) or self.text[self.at] not in "[{(":
             return self._scalar(), self.at
         while not self.done:
             self._skip()
             if self.at >= len(self.text):
-                self._cut()
+                self._cut(self._open_values())
             elif (sign := self.text[self.at]) in "[{(":
                 self._open(sign)
             elif sign in "]})":
@@ -151,9 +156,11 @@ class _Reader:
         found = self.text[self.at : self.at + 10]
         raise ValueError(f"expected {expected} at character {self.at}, found {found!r}")
 
-    def _cut(self, bare: bool = False) -> NoReturn:
-        """The text has ended with containers open."""
-        found = [copy(frame.value) for frame in self.frames]
+    def _open_values(self) -> list[Any]:
+        return [copy(frame.value) for frame in self.frames]
+
+    def _cut(self, found: list[Any], bare: bool = False) -> NoReturn:
+        """The text has ended with containers open, in which ``found`` is complete."""
         top = self.frames[-1]
         if not (top.expected == "comma or end" or (top.commas and top.expected.endswith("or end"))):
             raise CutError(found, None, bare)
@@ -240,9 +247,13 @@ class _Reader:
             top.key, top.expected = self._key(), "colon"
         elif top.expected.startswith("value"):
             quoted = self.text[self.at] in "\"'"
-            top.put(self._scalar())
-            if self.at >= len(self.text):
-                self._cut(bare=not quoted)
+            value = self._scalar()
+            if self.at < len(self.text) or quoted:
+                top.put(value)
+                return
+            found = self._open_values()
+            top.put(value)
+            self._cut(found, bare=True)
         else:
             self._fail()
 
@@ -273,7 +284,7 @@ class _Reader:
 
     def _unreadable(self) -> NoReturn:
         if self.frames and self.at < len(self.text) and self.text[self.at] in "\"'":  # a text without an end
-            raise CutError([copy(frame.value) for frame in self.frames], None, bare=False)
+            raise CutError(self._open_values(), None, bare=False)
         self._fail()
 
 
