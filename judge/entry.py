@@ -40,7 +40,7 @@ class _Written(BaseModel):
 
 
 @dataclass(frozen=True)
-class Judge:
+class JudgeEntry:
     """Who judges, and all that moves its answers.
 
     Attributes:
@@ -77,7 +77,7 @@ class Judge:
             "context": self.context,
         }
 
-    def with_prompt(self, name: str) -> Judge:
+    def with_prompt(self, name: str) -> JudgeEntry:
         """The same judge, asked in another way.
 
         Raises:
@@ -122,7 +122,7 @@ def question_key(question: JudgeQuestion) -> str:
     return f"{question.sample}/{question.uid}"
 
 
-def load_judge(name: str, *, endpoint: str | None = None, served_as: str | None = None) -> Judge:
+def load_judge(name: str, *, endpoint: str | None = None, served_as: str | None = None) -> JudgeEntry:
     """The judge ``name``: a shipped one, a model entry (asked in the default way), or the ``.yaml`` file of that path.
 
     Args:
@@ -153,12 +153,12 @@ def judge_names() -> list[str]:
     return config_names(_KIND)
 
 
-def _of_model(model: ModelEntry) -> Judge:
+def _of_model(model: ModelEntry) -> JudgeEntry:
     title = _title(model.title, model)
-    return Judge(model.name, title, model, load_prompt(DEFAULT), _preset_of(model))
+    return JudgeEntry(model.name, title, model, load_prompt(DEFAULT), _preset_of(model))
 
 
-def _judge(name: str, content: Mapping[str, Any], *, endpoint: str | None, served_as: str | None) -> Judge:
+def _judge(name: str, content: Mapping[str, Any], *, endpoint: str | None, served_as: str | None) -> JudgeEntry:
     try:
         written = _Written.model_validate(content)
     except ValidationError as error:
@@ -171,7 +171,7 @@ def _judge(name: str, content: Mapping[str, Any], *, endpoint: str | None, serve
     title = _title(written.title or model.title, model)
     preset = written.preset or _preset_of(model)
     prompt, options = load_prompt(written.prompt), _options(name, written.options)
-    return Judge(name, title, model, prompt, preset, options, written.context)
+    return JudgeEntry(name, title, model, prompt, preset, options, written.context)
 
 
 def _title(title: str, model: ModelEntry) -> str:
@@ -203,4 +203,4 @@ def _problems(error: ValidationError) -> str:
     )
 
 
-__all__ = ["OPTIONS", "SIMULATED", "Judge", "judge_names", "load_judge", "question_key"]
+__all__ = ["OPTIONS", "SIMULATED", "JudgeEntry", "judge_names", "load_judge", "question_key"]

@@ -14,7 +14,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -34,6 +34,9 @@ from gen_eval.mllm import (
 from gen_eval.records import InputError
 from judge.entry import SIMULATED, question_key
 from judge.questions import JudgeQuestion
+
+Place: TypeAlias = tuple[str, str] | str
+"""What a truth holds for: (video, question), or a question about any video of its sample."""
 
 _UNREADABLE = "I cannot tell."
 _WORDS = {"yes": "Yes", "no": "No"}
@@ -71,20 +74,30 @@ class Client(ChatClient):
         except ValidationError as error:
             problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
             raise InputError(f"the simulated judge {entry.name!r} cannot be used: {problems}") from None
-        self._truth: dict[tuple[str, str], str] = {}
+        self._truth: dict[Place, str] = {}
 
-    def learn(self, truth: Mapping[tuple[str, str], str]) -> None:
+    def learn(self, truth: Mapping[Place, str | None]) -> None:
         """Tell it what is true.
 
         Args:
-            truth: (video, question) as in ``about`` of a request -> ``yes`` or ``no``; see :func:`truth_of`.
+            truth: (video, question) as in ``about`` of a request -> ``yes`` or ``no``, or the question alone,
+                ``sample/uid``, which then holds for every video of that sample (``sample`` and
+                ``sample__seed``). ``None`` stands for a question that is not answered by yes or no.
 
         Raises:
             ValueError: an answer is neither.
         """
-        if strange := [word for word in truth.values() if word not in _WORDS]:
+        if strange := [word for word in truth.values() if word is not None and word not in _WORDS]:
             raise ValueError(f"the truth of a yes/no question is yes or no, not {strange[0]!r}")
-        self._truth.update(truth)
+        self._truth.update({place: word for place, word in truth.items() if word is not None})
+
+    def _known(self, video: str, question: str) -> str | None:
+        """The truth about a clip, ``None`` when it is not known."""
+        if (video, question) in self._truth:
+            return self._truth[video, question]
+        of_sample = question.rsplit("/", 1)[0]
+        own = video == of_sample or video.rsplit("__", 1)[0] == of_sample
+        return self._truth.get(question) if own else None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -99,7 +112,7 @@ class Client(ChatClient):
         """What it says."""
         about = request.about
         place = (about.get("video", ""), about.get("question", ""))
-        truth = self._truth.get(place) if self.parameters.looks and _media(request) else None
+        truth = self._known(*place) if self.parameters.looks and _media(request) else None
         # equal questions about nothing are one request, so they have one answer
         drawn = _Draw(self.parameters, [*place] if truth is not None else ["", _last_text(request)], about)
         _, ignored = self.capabilities.split(request.options)
@@ -183,22 +196,9 @@ def _no_first(request: ChatRequest) -> bool:
     return named[:1] == ["NO"]
 
 
-def truth_of(
-    questions: Mapping[str, Sequence[JudgeQuestion]], videos: Mapping[str, str] | None = None
-) -> dict[tuple[str, str], str]:
-    """What a simulated judge is told so that it knows the answers to ``questions``, as far as they are yes or no.
-
-    Args:
-        questions: of each sample.
-        videos: names of clips -> the sample whose answers hold for it; by default each sample's own name.
-    """
-    shown = {sample: sample for sample in questions} if videos is None else videos
-    return {
-        (video, question_key(one)): one.binary
-        for video, sample in shown.items()
-        for one in questions.get(sample, ())
-        if one.binary is not None
-    }
+def truth_of(questions: Mapping[str, Sequence[JudgeQuestion]]) -> dict[Place, str | None]:
+    """What a simulated judge is told so that it knows the answers to ``questions`` about the videos of each sample."""
+    return {question_key(one): one.binary for own in questions.values() for one in own}
 
 
 __all__ = ["Client", "Parameters", "truth_of"]
