@@ -174,11 +174,8 @@ class Wire:
 
     def _check_origin(self, url: str) -> None:
         """Nothing is sent to another server than the entry's: requests carry the key."""
-        parts = urlsplit(url)
-        if (parts.scheme, parts.netloc) != self._origin:
-            raise InputError(
-                f"{self._host} refers to {parts.netloc or url!r}, which the entry does not name; not asked"
-            )
+        if _origin(url) != self._origin:
+            raise InputError(f"{self._host} refers to {url[:200]!r}, a server that the entry does not name; not asked")
 
     def _key(self) -> str | None:
         return (os.environ.get(self._key_env, "").strip() or None) if self._key_env else None
