@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from gen_eval.records import Answer, Flag, ItemError, Reason
 from gen_eval.replies import Reading
@@ -56,7 +57,7 @@ class Verdict:
         return self.flags[self.flags.index(Flag.UNPARSED) + 1]
 
 
-def read(question: JudgeQuestion, reply: str | None, reading: str) -> Reading[str]:
+def read(question: JudgeQuestion, reply: Any, reading: str) -> Reading[str]:
     """What ``reply`` says to ``question``.
 
     Args:
@@ -92,7 +93,7 @@ def verdict_of(question: JudgeQuestion, answer: Answer, reading: str) -> Verdict
     if answer.reason is not None:
         right = False if answer.reason in COUNTED_AS_WRONG else None
         return Verdict(*place, right, reason=answer.reason, reply=answer.reply, message=answer.message)
-    found = read(question, answer.reply, reading)
+    found = read(question, answer.raw.get("not_text", answer.reply), reading)
     expected = question.binary or question.truth.strip().casefold()
     right = found.value is not None and found.value.strip().casefold() == expected
     flags = found.unparsed

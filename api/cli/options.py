@@ -27,6 +27,10 @@ Workers = Annotated[
     int, typer.Option(min=0, help="Processes; 0 takes one for each core, and a single one with networks.")
 ]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")]
+Endpoint = Annotated[
+    str | None, typer.Option(help="Address of the server that answers (…/v1), in place of the entry's own.")
+]
+ServedAs = Annotated[str | None, typer.Option(help="The model's name on that server; default: asked of it.")]
 
 
 def names(text: str | None) -> tuple[str, ...] | None:

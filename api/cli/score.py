@@ -81,6 +81,42 @@ _COMMON: dict[str, tuple[Any, Any]] = {
 }
 """What the commands of all tracks take: name -> its type with the help, its default (``...``: it must be given)."""
 
+_JUDGED = ("out", "samples", "media", "layout", "model", "protocol", "seeds", "domains", "limit", "device", "shard")
+_OF_DOMAIN: dict[str, tuple[Any, Any]] = {
+    "videos": (Annotated[Path | None, typer.Option(help="Folder of generated videos, named {id}__{seed}.mp4.")], None),
+    "data": (options.Data, None),
+    "questions": (
+        Annotated[Path | None, typer.Option(help="Questions (folder vqa/ or JSON lines), when not in --data.")],
+        None,
+    ),
+    "judge": (Annotated[str | None, typer.Option(help="Name of a judge or a model, or a .yaml file.")], None),
+    "endpoint": (options.Endpoint, None),
+    "served_as": (options.ServedAs, None),
+    "predictions": (
+        Annotated[Path | None, typer.Option(help="Replies of a judge that exist already; nobody is asked.")],
+        None,
+    ),
+    "prompt": (Annotated[str | None, typer.Option(help="Prompt of the judge, or a .yaml; default: its own.")], None),
+    "preset": (Annotated[str | None, typer.Option(help="What the judge is shown; default: its own.")], None),
+    "without_video": (
+        Annotated[bool, typer.Option("--without-video", help="Ask every question without a video too.")],
+        False,
+    ),
+    "shuffled": (
+        Annotated[bool, typer.Option("--shuffled", help="Ask every question about another sample's video too.")],
+        False,
+    ),
+    "logprobs": (
+        Annotated[int | None, typer.Option(min=1, max=20, help="Ask for log-probabilities: a soft score beside.")],
+        None,
+    ),
+    "dtype": (Annotated[str | None, typer.Option(help="Number format of a judge in this process.")], None),
+    "store": (options.Store, None),
+    "update": (Update, False),
+    "dry_run": (DryRun, False),
+    "json": (options.Json, False),
+}
+
 _OF_CONTROL: dict[str, tuple[Any, Any]] = {"signals": (Signals, None), "condition": (Condition, None)}
 
 
@@ -125,6 +161,97 @@ def control(**given: Any) -> int:
     (--signals, --data) and made by networks where they are not.
     """
     return _score("control", given)
+
+
+@app.command()
+@door
+@_taking({name: _COMMON[name] for name in _JUDGED} | _OF_DOMAIN)
+def domain(**given: Any) -> int:
+    """PAI-Bench-G domain score: a judge answers yes/no questions about each video.
+
+    --judge asks one (resumable; nothing is asked twice), --predictions scores replies that exist.
+    """
+    from api.services.domain import Judging, score_domain, score_replies
+    from api.services.results import RunResults
+    from api.services.scoring import parse_shard
+    from api.services.wording import tally_line
+
+    request = _domain_request(given)
+    how = Judging(
+        shard=None if given["shard"] is None else parse_shard(given["shard"]),
+        store=given["store"],
+        update=given["update"],
+    )
+    if given["dry_run"]:
+        return _domain_dry_run(request, as_json=given["json"])
+    with progress_bar() as move:
+        work = score_replies if request.predictions is not None else score_domain
+        worked = work(request, given["out"], how, progress=move)
+    results = RunResults.read(given["out"], store=given["store"])
+    if how.shard is None:
+        _write_report(given["out"], results)
+    if given["json"]:
+        print_json(results.to_json())
+    else:
+        _print_domain(results, given["out"])
+        if how.shard is not None:
+            note(f"this is shard {given['shard']}; when all are done: gen-eval merge SHARD... --out RUN")
+    if not worked.asked:
+        note(f"nothing was left to do: all {worked.kept} samples were judged before")
+    elif worked.tally is not None:
+        note(tally_line(worked.tally))
+    return results.exit_code
+
+
+def _domain_request(given: dict[str, Any]) -> Any:
+    from api.services.domain import DomainRequest
+    from gen_eval.records import InputError
+    from gen_eval.settings import settings
+
+    if (given["data"] is None) == (given["samples"] is None):
+        raise InputError("give --data or --samples (a benchmark, or judge questions as JSON lines), one of them")
+    beside = {"without_video": given["without_video"], "shuffled": given["shuffled"]}
+    return DomainRequest(
+        videos=given["videos"],
+        data=given["data"] or given["samples"],
+        questions=given["questions"],
+        media=given["media"],
+        layout=given["layout"],
+        model=given["model"],
+        judge=given["judge"],
+        endpoint=given["endpoint"],
+        served_as=given["served_as"],
+        predictions=given["predictions"],
+        prompt=given["prompt"],
+        preset=given["preset"],
+        protocol=given["protocol"],
+        conditions=tuple(name for name, asked in beside.items() if asked),
+        logprobs=given["logprobs"],
+        seeds=options.names(given["seeds"]),
+        domains=options.names(given["domains"]),
+        limit=given["limit"],
+        device=given["device"] or settings().device,
+        dtype=given["dtype"],
+    )
+
+
+def _print_domain(results: Any, out: Path) -> None:
+    from api.cli.tables_of_answers import print_domain
+
+    _print(results, out)
+    print_domain(console(), results)
+
+
+def _domain_dry_run(request: Any, *, as_json: bool) -> int:
+    from api.services.domain.forecast import forecast
+
+    expected = forecast(request)
+    if as_json:
+        print_json(expected)
+    else:
+        for name, value in expected.items():
+            console().print(f"{name.replace('_', ' ')}: {value}", markup=False, soft_wrap=True)
+    return 0
 
 
 def _score(track: Literal["quality", "control"], given: dict[str, Any]) -> int:

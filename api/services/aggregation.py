@@ -12,7 +12,7 @@ from api.services.facts import facts_of
 from gen_eval.data.naming import caption_stem
 from gen_eval.protocols import TotalRule, load_protocol, totals_of
 from gen_eval.protocols.totals import ordered
-from gen_eval.records import InputError, Score
+from gen_eval.records import InputError, Reason, Score
 from gen_eval.stats import Aggregate, Column, MembersRule, Total, aggregates, total_of
 from gen_eval.stats.aggregate import Weights
 
@@ -206,7 +206,9 @@ def _main_column(manifest: Mapping[str, Any], metric: str, protocol: str, rows: 
     """
     facts, rule, values = facts_of(metric), _rule(manifest, metric, protocol), _empty(part)
     for row in rows:
-        values[row.sample][row.member] = row.value
+        # an answer that was declined, or that a file of replies lacks, is a wrong one: it stays in the denominator
+        wrong = row.reason in {Reason.CONTENT_FILTER, Reason.MISSING_REPLY}
+        values[row.sample][row.member] = 0.0 if wrong else row.value
     weights = _weights(rows) if rule == _FRAME_WEIGHTED else None
     if weights is not None and (bare := _unweighed(rows, weights)) is not None:
         raise InputError(

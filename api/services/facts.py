@@ -25,6 +25,7 @@ class Facts:
         further_units: units of further numbers that have another one than the value.
         curve_unit: unit of the numbers a frame, when they have another one than the value.
         evidence_words: role of a picture that shows why a frame counts as it does -> what it shows.
+        track: which command makes its values; ``None`` when the metric is not installed.
     """
 
     unit: str
@@ -38,6 +39,7 @@ class Facts:
     further_units: Mapping[str, str] = field(default_factory=dict)
     curve_unit: str | None = None
     evidence_words: Mapping[str, str] = field(default_factory=dict)
+    track: str | None = None
 
     def unit_of(self, name: str) -> str:
         """Unit of the further number ``name``."""
@@ -64,6 +66,7 @@ def facts_of(metric: str) -> Facts:
             caveat=found.caveat,
             version=found.version,
             further_units=found.further_units,
+            track=found.track,
         )
     if not isinstance(found, Metric):
         return Facts("unknown", True, (None, None), "not installed here", None, _SAMPLE_FILES)
@@ -79,6 +82,7 @@ def facts_of(metric: str) -> Facts:
         found.further_units,
         found.curve_unit,
         found.evidence_words,
+        found.track,
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.services.aggregation import MetricAggregate, Totals
+from api.services.facts import facts_of
 from api.services.results import RunResults
 from api.services.systems import System, protocols_of, systems_of
 from gen_eval.protocols import PublishedColumn, PublishedTable, published_tables, total_rules
@@ -198,10 +199,11 @@ def _scores(system: System, domain: str | None, protocol: str) -> Scores:
 
 
 def _heads(published: PublishedTable, scopes: Sequence[Scores]) -> Iterator[Head]:
-    """The published metrics; of totals, and of numbers that stand beside, those that any system has."""
-    totals = total_rules()
+    """The published metrics of the tracks that were scored; of totals, and of numbers beside, those that are there."""
+    totals, there = total_rules(), {name for scores in scopes for name in scores}
+    tracks = {facts_of(name).track for name in there - totals.keys()}
     for column in published.columns:
-        if column.score in totals and not any(column.score in scores for scores in scopes):
+        if column.score not in there and (column.score in totals or facts_of(column.score).track not in tracks):
             continue
         yield Head(column.score, column, column.title)
         if column.beside is None:

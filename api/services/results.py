@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 from api.services.aggregation import Part, Source, Table, Totals, asked_of, tables_of, totals_over
 from api.services.facts import facts_of
 from api.services.network_facts import networks_json
-from gen_eval.records import InputError, Score, Status
+from gen_eval.records import InputError, Rejection, Score, Status
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS, EXIT_PART_ABSENT
 from gen_eval.records.run import RunFolder
 from gen_eval.stats import Aggregate
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_LISTED = frozenset({Rejection.NO_TRUTH, Rejection.UNKNOWN_VIDEO, Rejection.UNKNOWN_SAMPLE})
+"""What is listed and is nobody's fault: it belongs to no sample of the run, or cannot be right or wrong."""
 
 Key = tuple[str, str, str, str, str]
 """Model, sample, member, metric, protocol."""
@@ -140,7 +143,9 @@ class RunResults:
     def exit_code(self) -> int:
         """0 done, 1 with failed or refused items, 3 when nothing had a value because parts are absent."""
         statuses = Counter(row.status for row in self.rows)
-        if statuses[Status.FAILED] or statuses[Status.REFUSED] or self.manifest["rejected"]:
+        refused = any(row.detail.get("refused") for row in self.rows)  # declined answers count as wrong ones
+        broken = [one for one in self.manifest["rejected"] if one["reason"] not in _LISTED]
+        if statuses[Status.FAILED] or statuses[Status.REFUSED] or refused or broken:
             return EXIT_FAILED_ITEMS
         if statuses[Status.SKIPPED] and not (statuses[Status.OK] or statuses[Status.UNDEFINED]):
             return EXIT_PART_ABSENT
@@ -165,8 +170,17 @@ class RunResults:
             "not_asked_videos": self.manifest["not_asked_videos"],
             "rejected": self.manifest["rejected"],
             # with its domain, so that every total can be taken again from the rows alone
+            **self._answers_json(),
             "rows": [{**row.to_json(), "domain": self.domains.get(row.sample)} for row in self.rows],
         }
+
+    def _answers_json(self) -> dict[str, Any]:
+        """What a run of answers says beside its means."""
+        if self.manifest["track"] != "domain":
+            return {}
+        from api.services.domain.further import judge_document
+
+        return {"domain": judge_document(self)}
 
     def to_pandas(self) -> pd.DataFrame:
         """One line a row."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gen_eval.records import Flag, Reason, Status
 from gen_eval.stats import Aggregate
+
+if TYPE_CHECKING:
+    from gen_eval.mllm.asking import Tally
 
 NO_VALUE = "–"
 
@@ -194,3 +197,23 @@ FLAG_WORDS: dict[Flag, str] = {
     Flag.SEVERAL_SPANS: "the reply names several spans",
     Flag.RANDOM_DRAW: "the answer was drawn at random by the rule",
 }
+
+
+def tally_line(tally: Tally) -> str:
+    """What asking came to, in a line.
+
+    >>> from gen_eval.mllm.asking import Tally
+    >>> tally_line(Tally(requests=3, retries=1, cached=2))
+    '3 requests (1 of them again), 2 replies kept from before'
+    """
+    parts = [counted(tally.requests, "request") + (f" ({tally.retries} of them again)" if tally.retries else "")]
+    if tally.cached:
+        parts.append(f"{counted(tally.cached, 'reply', 'replies')} kept from before")
+    if tally.failed:
+        parts.append(f"{tally.failed} without a reply")
+    tokens = [tally.usage.prompt_tokens, tally.usage.completion_tokens]
+    if any(tokens):
+        parts.append(f"{tokens[0] or 0:,} tokens in and {tokens[1] or 0:,} out")
+    if tally.cost is not None:
+        parts.append(f"{tally.cost:.4g} {tally.currency}")
+    return ", ".join(parts)

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judge.questions import JudgeQuestion, load_questions
-
 import gen_eval
 from api.services.domain.request import USUAL_SEEDS, DomainRequest, check_request
 from api.services.manifest_entries import Digests, Progress, environment, silent, with_digests
@@ -20,6 +18,7 @@ from gen_eval.protocols import Protocol, load_protocol, protocol_names, totals_o
 from gen_eval.records import Group, InputError, Rejection, Sample, digest_of
 from gen_eval.records.run import MANIFEST_FORMAT
 from judge.domain import METRIC
+from judge.questions import JudgeQuestion, load_questions
 
 TRACK = "domain"
 
@@ -168,11 +167,11 @@ def _of_replies(benchmark: Benchmark, request: DomainRequest, predicted: Iterabl
     taken = set(request.seeds or USUAL_SEEDS)
     members: dict[str, set[str]] = {}
     left: set[str] = set()
-    for sample, member in predicted:
+    for name, member in predicted:
         if member in taken:
-            members.setdefault(sample, set()).add(member)
+            members.setdefault(name, set()).add(member)
         else:
-            left.add(f"{sample}__{member}")
+            left.add(f"{name}__{member}")
     groups = []
     for sample in benchmark.samples:
         there = sorted({*members.get(sample.id, ()), *(request.seeds or ())})

@@ -168,8 +168,6 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
 def _facts(run: RunResults) -> Sequence[tuple[str, str]]:
     manifest = run.manifest
     members = sum(len(sample["members"]) for sample in manifest["samples"])
-    preset = manifest["preset"]
-    shown = "all frames" if preset.get("limit") is None else f"the first {wording.counted(preset['limit'], 'frame')}"
     facts = [
         ("run", run.run),
         ("model", run.model),
@@ -180,14 +178,42 @@ def _facts(run: RunResults) -> Sequence[tuple[str, str]]:
         ("samples", f"{len(manifest['samples']):,}"),
         ("videos expected", f"{members:,}"),
         ("protocol asked for", str(manifest["protocol"])),
-        ("preset", f"{preset['name']}: {shown}"),
+        ("preset", _preset(manifest["preset"])),
         ("seeds asked for", _names(manifest["seeds"], "those that are there")),
         ("domains asked for", _names(manifest["domains"], "all")),
         ("limit", "none" if manifest["limit"] is None else f"the first {wording.counted(manifest['limit'], 'sample')}"),
-        ("frames held at a time", "not known" if manifest["chunk"] is None else str(manifest["chunk"])),
+        *([] if "judge" in manifest else [("frames held at a time", str(manifest["chunk"] or "not known"))]),
+        *_judge(manifest),
     ]
     versions = sorted((str(name), str(value)) for name, value in manifest["environment"].items())
     return [*facts, *_networks(manifest), *versions]
+
+
+def _preset(preset: Mapping[str, Any]) -> str:
+    """Name of what was shown, and what it is as far as it is said in a word."""
+    if "digest" in preset:
+        return str(preset["name"])
+    limit = preset.get("limit")
+    return f"{preset['name']}: {'all frames' if limit is None else 'the first ' + wording.counted(limit, 'frame')}"
+
+
+def _judge(manifest: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Who answered, and everything that moves its answers."""
+    judge = manifest.get("judge")
+    if not judge:
+        return []
+    if "identity" not in judge:
+        return [("judge", f"{judge['title']} ({judge['replies']['path']})")]
+    identity, prompt = judge["identity"], judge["prompt"]
+    options = ", ".join(f"{name} {value}" for name, value in sorted(judge["options"].items()))
+    return [
+        ("judge", str(judge["title"])),
+        ("judging model", f"{identity['model']}, revision {identity['revision'] or 'not known'}"),
+        ("engine", " ".join(filter(None, (identity["engine"], identity["version"])))),
+        ("prompt", f"{prompt['name']}, version {prompt['version']}"),
+        ("decoding", options),
+        ("context", "the model's own" if judge["context"] is None else f"{judge['context']:,} tokens"),
+    ]
 
 
 def _networks(manifest: Mapping[str, Any]) -> Sequence[tuple[str, str]]:

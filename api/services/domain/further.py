@@ -1,0 +1,102 @@
+"""Everything that one set of answers says beside the headline, computed again from the rows of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gen_eval.records import Flag, Reason, Score
+from gen_eval.stats import exact_mean
+from judge.domain import METRIC, DomainScores, domain_scores, rules_of
+from judge.questions import JudgeQuestion
+from judge.verdict import Verdict
+
+if TYPE_CHECKING:
+    from api.services.results import RunResults
+
+BLIND_MARGIN = 0.02
+"""A score that is less than this above the one on another video is called one of a judge that does not look."""
+
+
+def further_scores(results: RunResults) -> dict[str, DomainScores]:
+    """Protocol -> all aggregations, for a run of the domain track."""
+    entry = results.manifest["metrics"][METRIC.name]
+    questions = _questions(results)
+    return {protocol: _scores(results, protocol, questions) for protocol in entry["protocols"]}
+
+
+def _scores(results: RunResults, protocol: str, questions: Mapping[str, tuple[JudgeQuestion, ...]]) -> DomainScores:
+    from gen_eval.protocols import load_protocol
+
+    rows = [row for row in results.rows if row.protocol == protocol]
+    verdicts = [verdict for row in rows for verdict in _verdicts(row)]
+    seeds = {row.member for row in rows}
+    expected = {sample: questions.get(sample, ()) for sample in results.domains}
+    rules = rules_of(load_protocol(METRIC.name, protocol))
+    return domain_scores(verdicts, expected, rules=rules, seeds=seeds, domains=results.domains)
+
+
+def _verdicts(row: Score) -> Iterator[Verdict]:
+    """The answers of a row; those of a video without a value are none: not all of its questions were answered."""
+    for one in row.detail.get("questions", ()):
+        reason = None if one["reason"] is None else Reason(one["reason"])
+        yield Verdict(
+            row.sample,
+            row.member,
+            one["uid"],
+            one["right"] if row.value is not None else None,
+            one["said"],
+            one["rule"],
+            tuple(Flag(name) for name in one["flags"]),
+            reason or row.reason,
+            one["reply"],
+        )
+
+
+def _questions(results: RunResults) -> dict[str, tuple[JudgeQuestion, ...]]:
+    """What aggregation needs of the questions, as the rows have it."""
+    found: dict[str, tuple[JudgeQuestion, ...]] = {}
+    for row in results.rows:
+        listed = row.detail.get("questions", ())
+        if row.sample not in found and listed:
+            found[row.sample] = tuple(_question(row.sample, one) for one in listed)
+    return found
+
+
+def _question(sample: str, entry: Mapping[str, Any]) -> JudgeQuestion:
+    return JudgeQuestion(
+        sample, entry["uid"], "", {"key": entry["truth"]}, "key", entry["task"], listed_uid=entry["listed_uid"]
+    )
+
+
+def judge_document(results: RunResults) -> dict[str, Any]:
+    """Who judged, and all aggregations by protocol (JSON values only)."""
+    scores = further_scores(results)
+    return {
+        "judge": results.manifest["judge"],
+        "conditions": results.manifest["conditions"],
+        "protocols": {
+            protocol: {**one.to_json(), "looks": looks(results, protocol)} for protocol, one in scores.items()
+        },
+    }
+
+
+def looks(results: RunResults, protocol: str) -> dict[str, Any] | None:
+    """Whether the judge sees what it is asked about: its score against those without video and on another video.
+
+    Returns:
+        ``None`` when neither was asked for; else the scores over the videos that have both, and a verdict:
+        ``does_not_look`` when the score is hardly above one of them.
+    """
+    rows = [row for row in results.rows if row.protocol == protocol and row.value is not None]
+    found: dict[str, Any] = {}
+    for condition in results.manifest["conditions"]:
+        pairs = [(row.value, row.values.get(condition)) for row in rows]
+        both = [(one, two) for one, two in pairs if one is not None and two is not None]
+        if both:
+            own, other = exact_mean([one for one, _ in both]), exact_mean([two for _, two in both])
+            found[condition] = {"videos": len(both), "score": own, "reference": other, "difference": own - other}
+    if not found:
+        return None
+    blind = any(one["difference"] < BLIND_MARGIN for one in found.values())
+    return {**found, "verdict": "does_not_look" if blind else "looks"}
