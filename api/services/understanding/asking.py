@@ -1,0 +1,154 @@
+"""The questions of a task as groups for the asking service; a video that several share is decoded once."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from api.services.asking import CLIP, Question, QuestionGroup
+from gen_eval.mllm import ChatRequest, ModelEntry, Options
+from gen_eval.mllm.showing import Shown, show
+from gen_eval.protocols.shown import ShownPreset
+from gen_eval.records import ItemError
+from understanding.data.choices import ChoiceSample
+from understanding.task import Task
+from understanding.tasks.choices import SECOND_STAGE, ChoiceTask
+
+ROTATION = "rotation:"
+"""Start of the condition under which a rotated question is answered; the number of places follows."""
+
+_TEXT_TOKENS = 1024
+"""Left free for the text of a question besides the reply."""
+
+
+class SharedClips:
+    """Decodes each clip once for all groups that show it, and forgets it after the last of them.
+
+    Args:
+        decode: makes what is shown of a file.
+        paths: the file of every group that will ask for one, so that the last use is known.
+    """
+
+    def __init__(self, decode: Callable[[Path], Shown], paths: Sequence[Path]) -> None:
+        self._decode, self._left = decode, Counter(paths)
+        self._kept: dict[Path, Shown | ItemError] = {}
+        self._guards: dict[Path, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def get(self, path: Path) -> Shown:
+        """What is shown of ``path``.
+
+        Raises:
+            ItemError: nothing can be.
+        """
+        with self._lock:
+            guard = self._guards.setdefault(path, threading.Lock())
+        with guard:
+            if path not in self._kept:
+                self._kept[path] = self._decoded(path)
+            found = self._kept[path]
+            self._left[path] -= 1
+            if self._left[path] <= 0:
+                del self._kept[path]
+        if isinstance(found, ItemError):
+            raise found
+        return found
+
+    def _decoded(self, path: Path) -> Shown | ItemError:
+        try:
+            return self._decode(path)
+        except ItemError as error:
+            return error
+
+
+@dataclass(frozen=True)
+class TaskAsking:
+    """How the questions of a task are put to one model under one condition.
+
+    Attributes:
+        task: bound to the protocol that chooses the form.
+        entry: the model.
+        preset: what is shown; ``None`` asks without the video.
+        options: of decoding, without a seed.
+        seeds: label of a run -> seed of sampling, ``None`` for none.
+        rotated: samples that are also asked with their options in every other order.
+    """
+
+    task: Task[Any]
+    entry: ModelEntry
+    preset: ShownPreset | None
+    options: Options
+    seeds: Mapping[str, int | None]
+    rotated: frozenset[str] = frozenset()
+
+    def show(self, path: Path) -> Shown:
+        """What the model is shown of a clip.
+
+        Raises:
+            ItemError: nothing of it can be shown.
+        """
+        assert self.preset is not None
+        return show(path, self.preset, self.entry, reserve=self.options.max_tokens + _TEXT_TOKENS)
+
+    def request(self, sample: Any, member: str, shown: Shown | None) -> ChatRequest:
+        """One question."""
+        part = None if shown is None else shown.part
+        messages = self.task.build_messages(sample, part, family=self.entry.family)
+        about = {"question": sample.id, "video": sample.cluster}
+        return ChatRequest(messages, replace(self.options, seed=self.seeds[member]), about)
+
+    def groups(self, samples: Sequence[Any]) -> list[QuestionGroup]:
+        """One group a sample and seed; those that share a clip follow one another, so that few are held."""
+        places = [(sample, member) for sample in samples for member in self.seeds]
+        places.sort(key=lambda place: (place[0].cluster, place[0].id, place[1]))
+        if self.preset is None:
+            return [self._group(sample, member, {}) for sample, member in places]
+        clips = SharedClips(self.show, [sample.media.path for sample, _ in places])
+        return [self._group(sample, member, {CLIP: partial(clips.get, sample.media.path)}) for sample, member in places]
+
+    def _group(self, sample: Any, member: str, clips: Mapping[str, Callable[[], Shown]]) -> QuestionGroup:
+        shows = CLIP if clips else ""
+        questions = [Question("", partial(self.request, sample, member), shows=shows)]
+        for places in self.rotations(sample):
+            rotated = partial(self.request, sample.rotated(places), member)
+            questions.append(Question("", rotated, condition=f"{ROTATION}{places}", shows=shows))
+        return QuestionGroup(sample.id, member, clips, tuple(questions))
+
+    def rotations(self, sample: Any) -> range:
+        """By how many places the options of ``sample`` are rotated, besides not at all."""
+        rotated = isinstance(sample, ChoiceSample) and sample.id in self.rotated
+        return range(1, len(sample.letters)) if rotated else range(0)
+
+
+def spread_subset(names: Sequence[str], count: int) -> frozenset[str]:
+    """``count`` of ``names``, the same whatever their order: those with the least digests."""
+    return frozenset(sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:count])
+
+
+def second_stage_groups(task: ChoiceTask, failed: Sequence[tuple[ChoiceSample, str, str]]) -> list[QuestionGroup]:
+    """One group for each reply that is to be read by a text model.
+
+    Args:
+        task: whose replies they are.
+        failed: sample, seed and reply.
+    """
+
+    def request(sample: ChoiceSample, reply: str, _shown: Shown | None) -> ChatRequest:
+        messages, options = task.second_stage_request(sample, reply)
+        return ChatRequest(messages, options, {"question": sample.id})
+
+    return [
+        QuestionGroup(
+            sample.id,
+            member,
+            {},
+            (Question("", partial(request, sample, reply), condition=SECOND_STAGE, shows=""),),
+        )
+        for sample, member, reply in failed
+    ]

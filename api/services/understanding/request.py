@@ -1,0 +1,148 @@
+"""What is asked of a model: a task, the data, and the conditions that are compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+from gen_eval.data.naming import is_unicode
+from gen_eval.mllm import ModelEntry
+from gen_eval.records import InputError
+
+MOST_FRAMES = 4096
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One way of asking; runs under several of them are paired.
+
+    Attributes:
+        frames: how many are shown; 0 shows nothing and speaks of no video; ``None`` leaves it to the preset.
+        thinking: whether the model is to reason first; ``None`` leaves it to the model.
+        effort: how much.
+    """
+
+    frames: int | None = None
+    thinking: bool | None = None
+    effort: str | None = None
+
+    @property
+    def words(self) -> str:
+        """For people and labels; empty when nothing is changed.
+
+        >>> Condition(8, True).words, Condition().words
+        ('8 frames, thinking on', '')
+        """
+        parts = (
+            None if self.frames is None else f"{self.frames} frame{'' if self.frames == 1 else 's'}",
+            None if self.thinking is None else f"thinking {'on' if self.thinking else 'off'}",
+            None if self.effort is None else f"effort {self.effort}",
+        )
+        return ", ".join(part for part in parts if part is not None)
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder of its run, where there are several."""
+        return self.words.replace(", ", "_").replace(" ", "-")
+
+
+@dataclass(frozen=True)
+class TaskRequest:
+    """A task for one model.
+
+    Attributes:
+        task: name.
+        data: the benchmark's folder or file, or JSON lines.
+        model: name of a model entry, or the path of a ``.yaml``.
+        label: of the model in tables; the entry's name by default.
+        media: folder that media paths are relative to.
+        protocol: under which the headline is read; it also chooses the form of asking.
+        dialect: which public code ``reference`` asks and reads as.
+        preset: what is shown; the form's own by default.
+        frames: numbers of frames that are compared; empty for the preset's own.
+        thinking: likewise; empty leaves it to the model.
+        efforts: likewise.
+        seeds: of sampling; empty for a single run without a seed.
+        rotations: questions that are also asked with their options in every other order.
+        second_stage: text model that reads the replies which the reader could not.
+        endpoint: address of the server, in place of the entry's own.
+        second_endpoint: the same for the text model.
+        served_as: the model's name on that server.
+        limit: only the first samples.
+        device: where a model in this process runs.
+        dtype: its number format; ``None`` for the checkpoint's own.
+    """
+
+    task: str
+    data: Path
+    model: str
+    label: str | None = None
+    media: Path | None = None
+    protocol: str = "corrected"
+    dialect: str | None = None
+    preset: str | None = None
+    frames: tuple[int, ...] = ()
+    thinking: tuple[bool, ...] = ()
+    efforts: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    rotations: int = 0
+    second_stage: str | None = None
+    endpoint: str | None = None
+    second_endpoint: str | None = None
+    served_as: str | None = None
+    limit: int | None = None
+    device: str = "auto"
+    dtype: str | None = None
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Labels of the seeds."""
+        return tuple(map(str, self.seeds)) or ("0",)
+
+    def conditions(self) -> list[Condition]:
+        """Every way of asking, in the order in which they were named."""
+        frames: Sequence[int | None] = self.frames or (None,)
+        thinking: Sequence[bool | None] = self.thinking or (None,)
+        efforts: Sequence[str | None] = self.efforts or (None,)
+        return [Condition(*one) for one in product(frames, thinking, efforts)]
+
+    def alone(self, condition: Condition) -> TaskRequest:
+        """The request with that one way of asking."""
+        return replace(
+            self,
+            frames=() if condition.frames is None else (condition.frames,),
+            thinking=() if condition.thinking is None else (condition.thinking,),
+            efforts=() if condition.effort is None else (condition.effort,),
+        )
+
+
+def check_request(request: TaskRequest, entry: ModelEntry) -> None:
+    """Refuse what contradicts itself, or what the model cannot do.
+
+    Raises:
+        InputError: what, and what to do.
+    """
+    for problem in _problems(request, entry):
+        raise InputError(problem)
+
+
+def _problems(request: TaskRequest, entry: ModelEntry) -> Iterator[str]:
+    for name in ("frames", "thinking", "efforts", "seeds"):
+        if twice := [one for one, count in Counter(getattr(request, name)).items() if count > 1]:
+            yield f"--{name} names {twice[0]} more than once; name each of them once"
+    if strange := [one for one in request.frames if not 0 <= one <= MOST_FRAMES]:
+        yield f"--frames must be 0 to {MOST_FRAMES}, not {strange[0]}"
+    if request.rotations < 0:
+        yield f"--rotations must be a number of questions, 0 or more, not {request.rotations}"
+    if request.label is not None and not is_unicode(request.label):
+        yield f"{request.label!a} is no UTF-8 text; give another --label"
+    how = entry.thinking
+    if True in request.thinking and how.mode == "none":
+        yield f"{entry.name} does not reason first (its entry says so); leave --thinking out"
+    if False in request.thinking and how.mode == "always":
+        yield f"{entry.name} always reasons first (its entry says so); leave --thinking out"
+    if how.efforts and (unknown := [one for one in request.efforts if one not in how.efforts]):
+        yield f"{entry.name} has no effort {unknown[0]!r}; it has {', '.join(how.efforts)}"

@@ -1,0 +1,1 @@
+"""Files that tasks read: samples, predictions, and what other harnesses write."""
