@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gen_eval.protocols.loading import config_names, read_config
 from gen_eval.records import InputError
+
+
+IN_PROCESS = ("local", "vllm")
+"""Backends that run the model themselves."""
 
 
 class _Strict(BaseModel):
@@ -99,8 +103,8 @@ def load_model(name: str, *, endpoint: str | None = None, served_as: str | None 
         InputError: there is none, or it is malformed; the message names the field.
     """
     content = read_config("models", name)
-    stem = os.path.splitext(os.path.basename(name))[0]  # noqa: PTH119, PTH122 - a name, perhaps no path
-    return entry_of(stem, content, endpoint=endpoint, served_as=served_as)
+    called = Path(name).name.removesuffix(".yaml").removesuffix(".yml")  # names have points of their own
+    return entry_of(called, content, endpoint=endpoint, served_as=served_as)
 
 
 def entry_of(
@@ -108,9 +112,13 @@ def entry_of(
 ) -> ModelEntry:
     """The entry written as ``content``.
 
+    An ``endpoint`` makes an entry whose model would run in this process one that is asked over HTTP.
+
     Raises:
         InputError: it is malformed.
     """
+    if endpoint is not None and content.get("backend") in IN_PROCESS:
+        content = {**content, "backend": "http"}
     given = {"base_url": endpoint, "served_as": served_as}
     where = {**(content.get("endpoint") or {}), **{key: value for key, value in given.items() if value is not None}}
     try:
