@@ -28,14 +28,24 @@ class Format(StrEnum):
 @app.command("list")
 @door
 def list_weights(scope: Scope = None, json: options.Json = False) -> int:
-    """All checkpoints. With what they are for, size, licence, and whether they are here."""
+    """All checkpoints and language models. With what they are for, size, licence, and whether they are here."""
+    from api.services.models import list_models
     from api.services.weights import list_checkpoints
     from gen_eval.weights.digests import weights_folder
 
-    entries = list_checkpoints(scope)
+    entries, models = list_checkpoints(scope), [] if scope else list_models()
     if json:
-        print_json({"weights": entries})
+        print_json({"weights": entries, "models": models})
         return 0
+    _print_checkpoints(entries)
+    to = console()
+    to.print(f"weights folder: {weights_folder()} (GEN_EVAL_WEIGHTS)", soft_wrap=True, markup=False)
+    if models:
+        _print_models(models)
+    return 0
+
+
+def _print_checkpoints(entries: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table()
@@ -52,10 +62,20 @@ def list_weights(scope: Scope = None, json: options.Json = False) -> int:
             entry["where"] or "no",
             entry["digest"] or ("published" if entry["digest_published"] else "pinned on first use"),
         )
+    console().print(table)
+
+
+def _print_models(models: list[dict[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table()
+    for column in ("language model", "id", "size", "licence", "commercial"):
+        table.add_column(column, overflow="fold")
+    for model in models:
+        table.add_row(*(model[key] or "unknown" for key in ("name", "id", "size", "licence", "commercial")))
     to = console()
     to.print(table)
-    to.print(f"weights folder: {weights_folder()} (GEN_EVAL_WEIGHTS)", soft_wrap=True, markup=False)
-    return 0
+    to.print("language models are fetched by what runs them; see docs/models.md", soft_wrap=True, markup=False)
 
 
 @app.command()

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from api.services.models import how_had
+from gen_eval.mllm import model_names
 from gen_eval.records import GenEvalError, InputError, ItemError, MissingPart, Reason
 from gen_eval.registry import names as metric_names
 from gen_eval.registry import require
@@ -46,6 +48,8 @@ def _standing_for(word: str) -> list[str]:
     meant = [entry for entry in entries if not entry.alternative]
     fits = [entry.name for entry in meant if word == entry.track or word in entry.used_by]
     if not fits:
+        if word in model_names():
+            raise InputError(f"not fetched by this command: {how_had(word)}")
         words = sorted({word for entry in entries for word in (entry.name, entry.track, *entry.used_by)})
         if word in metric_names("gen_eval.metrics"):
             raise InputError(f"the metric {word} needs no checkpoint. `gen-eval weights list` shows those that do")

@@ -80,7 +80,7 @@ class ModelEntry(_Strict):
     price: Price | None = None
     licence: str = "unknown"
     commercial: Literal["yes", "no", "unknown"] = "unknown"
-    size: str | None = Field(None, description="of the weights, for people")
+    size: str | None = Field(None, description="of the weights in bfloat16, for people")
     rows: Mapping[str, str] = Field(default_factory=dict, description="published table -> its row there")
     defaults: Mapping[str, Any] = Field(default_factory=dict, description="options of decoding its makers state")
     endpoint: Endpoint = Endpoint()
