@@ -8,6 +8,7 @@ from typing import Any
 
 from gen_eval.mllm.chat import ChatRequest, Frames, Image, Part, Text, TokenChance, Usage, VideoFile
 from gen_eval.mllm.client import Capabilities, ChatError
+from gen_eval.mllm.showing import loose_parts
 from gen_eval.records import InputError, Reason
 
 
@@ -21,25 +22,13 @@ def data_address(media_type: str, *pieces: bytes) -> str:
     return f"data:{media_type};base64,{','.join(map(in_base64, pieces))}"
 
 
-def stamp(seconds: float) -> str:
-    """The time of a loose picture, as text before it.
-
-    >>> stamp(0.5)
-    '<0.5 seconds>'
-    """
-    return f"<{seconds:.1f} seconds>"
-
-
 def loose(parts: Sequence[Part]) -> Iterator[Text | Image | VideoFile]:
     """``parts`` with frames as loose pictures, each after its time where that is wanted."""
     for part in parts:
-        if not isinstance(part, Frames):
+        if isinstance(part, Frames):
+            yield from loose_parts(part)
+        else:
             yield part
-            continue
-        for picture, seconds in zip(part.pictures, part.times, strict=True):
-            if part.stamps:
-                yield Text(stamp(seconds))
-            yield picture
 
 
 def check_parts(request: ChatRequest, able: Capabilities, backend: str) -> None:

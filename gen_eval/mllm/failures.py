@@ -42,7 +42,7 @@ _OVERFLOW = (
     "prompt is too long",
     "prompt too long",
     "input token count",
-    "tokens + max_new_tokens",
+    "max_new_tokens` must be <=",
     "input is too long",
     "model_context_window_exceeded",
 )
