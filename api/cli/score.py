@@ -236,10 +236,10 @@ def _domain_request(given: dict[str, Any]) -> Any:
 
 
 def _print_domain(results: Any, out: Path) -> None:
-    from api.cli.tables_of_answers import print_domain
+    from api.cli.tables_of_answers import print_answers
 
     _print(results, out)
-    print_domain(console(), results)
+    print_answers(console(), results)
 
 
 def _domain_dry_run(request: Any, *, as_json: bool) -> int:

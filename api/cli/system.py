@@ -23,7 +23,10 @@ def demo(
     workers: options.Workers = 0,
     json: options.Json = False,
 ) -> int:
-    """Render, score, compare and report built-in scenes. Three models made by the simulator; needs no download."""
+    """Render, score, judge, compare and report built-in scenes.
+
+    Three models made by the simulator and a simulated judge; needs no download.
+    """
     from api.cli.tables import print_comparison, print_leaderboard, print_problems
     from api.services.demonstration import demonstrate
 

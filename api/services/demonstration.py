@@ -1,7 +1,8 @@
-"""The demonstration: built-in scenes as three models, scored, compared and reported.
+"""The demonstration: built-in scenes as three models, scored, judged, compared and reported.
 
 One model keeps all laws, one flickers, one lets things jump; the last one also lost a file and damaged another, as
-happens, to show what becomes of them.
+happens, to show what becomes of them. The judge is a simulated one and says so everywhere: it is told what happens in
+each clip, and answers right so and so often.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from api.services.comparison import Comparison, compare
+from api.services.domain import DomainRequest, Judging, score_domain
 from api.services.generation import generate_videos
 from api.services.manifest_entries import Progress, silent
 from api.services.reporting import write_report
@@ -18,6 +20,8 @@ from api.services.request import ScoreRequest, Track
 from api.services.results import RunResults
 from api.services.scene_data import make_benchmark
 from api.services.scoring import Execution, score
+from gen_eval.scenes import questions, read_recipes
+from judge.simulated import Place
 
 MODELS: dict[str, str | None] = {"lawful": None, "flickering": "flicker", "jumpy": "teleport"}
 """Model -> the flaw that the simulator is given."""
@@ -26,6 +30,7 @@ _SEEDS = (0, 1)
 _SIZE = (144, 256)
 _FRAMES = 17
 _TRACKS: tuple[Track, ...] = ("quality", "control")
+_JUDGE = "simulated"
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Demonstration:
     """What the demonstration made.
 
     Attributes:
-        runs: results, a quality and a control run a model.
+        runs: results: a control, a quality and a domain run a model.
         comparison: each other model against the lawful one, on control.
         report: the page that holds all of it.
     """
@@ -55,8 +60,9 @@ def demonstrate(
         options = {} if flaw is None else {"flaw": flaw}
         generate_videos("scenes", data, out / "models" / model, seeds=_SEEDS, options=options, progress=progress)
     _damage(out / "models" / "jumpy" / "videos")
-    say("3/4 scoring")
+    say("3/4 scoring, and asking a simulated judge")
     runs = [_scored(track, model, data, out, workers, progress) for track in reversed(_TRACKS) for model in MODELS]
+    runs += [_judged(model, flaw, data, out, progress) for model, flaw in MODELS.items()]
     say("4/4 comparing and reporting")
     report = out / "report.html"
     write_report(runs, report)
@@ -76,6 +82,34 @@ def _scored(track: Track, model: str, data: Path, out: Path, workers: int, progr
     results = RunResults.read(run)
     write_report([results], run / "report.html")
     return results
+
+
+def _judged(model: str, flaw: str | None, data: Path, out: Path, progress: Progress) -> RunResults:
+    request = DomainRequest(
+        out / "models" / model / "videos", data, model=model, judge=_JUDGE, seeds=tuple(str(seed) for seed in _SEEDS)
+    )
+    run = out / "runs" / f"{model}-domain"
+
+    def labelled(label: str, done: int, total: int) -> None:
+        progress(f"{model}, domain: {label}", done, total)
+
+    score_domain(request, run, Judging(update=True, truth=_truth(data, flaw)), progress=labelled)
+    results = RunResults.read(run)
+    write_report([results], run / "report.html")
+    return results
+
+
+def _truth(data: Path, flaw: str | None) -> dict[Place, str | None]:
+    """What happens in the clips of a model: video and question -> yes or no."""
+    truth: dict[Place, str | None] = {}
+    for sample, recipe in read_recipes(data).items():
+        asked = questions(
+            recipe.kind, seed=recipe.seed, size=recipe.size, fps=recipe.fps, frames=recipe.frames, flaw=flaw
+        )
+        for one in asked:
+            for seed in _SEEDS if one.is_yes_no else ():
+                truth[f"{sample}__{seed}", f"{sample}/{one.uid}"] = one.answer_text.lower()
+    return truth
 
 
 def _damage(videos: Path) -> None:

@@ -62,7 +62,11 @@ def test_the_demo_runs_from_the_wheel_alone(wheel, tmp_path):
     )
     assert demo.returncode == 0, demo.stderr
     document = json.loads(demo.stdout)
-    assert len(document["runs"]) == 6
+    assert len(document["runs"]) == 9
+    judged = {model: document["runs"][f"{model}-domain"] for model in ("lawful", "jumpy")}
+    scores = {model: run["aggregate"]["domain_score"]["corrected"]["value"] for model, run in judged.items()}
+    assert scores["lawful"] > scores["jumpy"]
+    assert "simulated" in judged["lawful"]["domain"]["judge"]["title"]
     lawful, jumpy = (document["runs"][f"{model}-control"] for model in ("lawful", "jumpy"))
     blur = [run["aggregate"]["blur_ssim"]["corrected"] for run in (lawful, jumpy)]
     assert blur[0]["value"] > blur[1]["value"]

@@ -138,6 +138,7 @@ def _entry(question: JudgeQuestion, verdict: Verdict) -> dict[str, Any]:
     return {
         "uid": question.uid,
         "listed_uid": question.listed_uid,
+        "question": question.question,
         "task": question.task,
         "truth": question.truth,
         "reply": verdict.reply,

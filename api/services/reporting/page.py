@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from api.services import wording
+from api.services.answer_tables import AnswerTable, ReadAnswer, answer_tables, read_answers
 from api.services.comparison import Comparison, compare
 from api.services.network_facts import UsedNetwork, networks_of, networks_ran, not_for_commercial_use
 from api.services.reporting.charts import HEIGHT, Histogram, IntervalChart
@@ -87,6 +88,9 @@ class RunView:
     without_domain: int
     domain_charts: tuple[IntervalChart, ...]
     videos: VideoTable
+    answers: tuple[AnswerTable, ...]
+    replies: tuple[ReadAnswer, ...]
+    more_replies: int
     problems: tuple[Problem, ...]
     unknown: Listing
     not_asked: Listing
@@ -132,6 +136,7 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
     counts: dict[str, int] = {}
     for row in run.rows:
         counts[str(row.status)] = counts.get(str(row.status), 0) + 1
+    replies, more = read_answers(run)
     return RunView(
         anchor=anchor,
         alike=alike,
@@ -151,6 +156,9 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
         without_domain=sum(domain is None for domain in run.domains.values()),
         domain_charts=domain_charts(run),
         videos=video_table(run, limits),
+        answers=answer_tables(run),
+        replies=replies,
+        more_replies=more,
         problems=problems_of(run),
         unknown=Listing.of(manifest["unknown_videos"]),
         not_asked=Listing.of(manifest["not_asked_videos"]),
