@@ -71,12 +71,14 @@ def read(question: JudgeQuestion, reply: Any, reading: str) -> Reading[str]:
     Raises:
         ValueError: there is no such reader.
     """
-    from gen_eval.replies import read_phrase, read_reference, read_yes_no
-
     if reading == "substring":
+        from gen_eval.replies import read_reference
+
         return read_reference("substring", reply, text=question.truth)
     if reading != "replies":
         raise ValueError(f"there is no reader {reading!r}; there are {', '.join(READINGS)}")
+    from gen_eval.replies import read_phrase, read_yes_no
+
     return read_yes_no(reply) if question.binary is not None else read_phrase(reply, question.truth)
 
 
@@ -99,7 +101,7 @@ def verdict_of(question: JudgeQuestion, answer: Answer, reading: str) -> Verdict
     flags = found.unparsed
     if found.failure is not None and answer.finish_reason == "length" and Flag.CUT_OFF not in flags:
         flags = (*flags, Flag.CUT_OFF)
-    said = found.value if found.value in ("yes", "no") else None
+    said = found.value if question.binary is not None else None
     return Verdict(*place, right, said, found.rule, flags, reply=answer.reply)
 
 

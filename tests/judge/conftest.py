@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -49,12 +50,13 @@ def simulated_judge():
 def trials_of(simulated_judge, ask_questions, part):
     """What a simulated judge says about `scenes` scenes with `questions` questions each, in every condition."""
 
-    def make(scenes=20, questions=8, repeats=1, **parameters):
+    def make(scenes=20, questions=8, repeats=1, logprobs=None, conditions=None, **parameters):
         judge, client = simulated_judge(**parameters)
         asked = {f"s{scene:03d}": ask_questions(f"s{scene:03d}", questions) for scene in range(scenes)}
         client.learn(truth_of(asked))
         other = load_prompt(OTHER_PROMPT[judge.prompt.name])
-        conditions = [
+        asking = replace(judge, options=replace(judge.options, logprobs=logprobs))
+        changes = [
             ("", {}, part),
             (OTHER_ORDER, {"prompt": other}, part),
             (WITHOUT_VIDEO, {}, None),
@@ -66,8 +68,10 @@ def trials_of(simulated_judge, ask_questions, part):
             found = []
             for scene, own in asked.items():
                 for question in own:
-                    for condition, how, shown in conditions:
-                        reply = await client.reply(judge.request(question, shown, **how))
+                    for condition, how, shown in changes:
+                        if conditions is not None and condition not in conditions:
+                            continue
+                        reply = await client.reply(asking.request(question, shown, **how))
                         said = {"Yes": "yes", "No": "no"}.get(reply.text)
                         chances = None if reply.logprobs is None else reply.logprobs[0].top
                         chance = yes_probability(chances)
