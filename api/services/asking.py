@@ -13,11 +13,11 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gen_eval.mllm.asking import Asker, cost_of
-from gen_eval.mllm.showing import Shown
-
 from api.services.manifest_entries import Progress, silent
-from gen_eval.mllm import ChatError, ChatRequest, Reply
+from gen_eval.mllm import ChatError, ChatRequest
+from gen_eval.mllm.answering import answered
+from gen_eval.mllm.asking import Asker
+from gen_eval.mllm.showing import Shown
 from gen_eval.records import Answer, ItemError, MissingPart, Reason, Score, digest_of
 from gen_eval.records.answer import MAIN
 from gen_eval.records.run import RunFolder
@@ -201,24 +201,7 @@ class _Work:
             failed = replace(empty, reason=error.reason, message=error.message, shown=detail, attempts=error.attempts)
             return self._keep(failed)
         self._failed_in_a_row = 0
-        return self._keep(self._answered(empty, reply))
-
-    def _answered(self, empty: Answer, reply: Reply) -> Answer:
-        usage = {name: count for name, count in vars(reply.usage).items() if count is not None}
-        shown = {**empty.shown, "form": reply.form, "ignored": list(reply.ignored)}
-        return replace(
-            empty,
-            reply=reply.text,
-            finish_reason=reply.finish_reason,
-            shown=shown,
-            chances=_chances(reply),
-            usage=usage,
-            answered_by=reply.model,
-            attempts=reply.attempts,
-            seconds=reply.seconds,
-            cost=cost_of(self.asker.client.entry, reply.usage),
-            raw=reply.raw,
-        )
+        return self._keep(answered(empty, reply, self.asker.entry))
 
     def _keep(self, answer: Answer) -> Answer:
         self.run.write_answers([answer])
@@ -232,11 +215,3 @@ class _Work:
                 f"{self._failed_in_a_row} questions in a row got no answer ({error.message}); what was answered is "
                 "kept. Look after the endpoint and run the same command again"
             ) from error
-
-
-def _chances(reply: Reply) -> dict[str, float] | None:
-    """Log-probabilities at the first token of the answer that is more than white space, by token."""
-    for token in reply.logprobs or ():
-        if token.token.strip():
-            return {**token.top, token.token: token.logprob}
-    return None
