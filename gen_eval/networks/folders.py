@@ -53,7 +53,7 @@ def open_network(name: str) -> nn.Module:
     weights.check_folder(found)
     arguments = dict(found.checkpoint.network or {})
     opener = _opener(name, arguments.pop("kind"), arguments)
-    with _told(name), _quiet(), memory_errors():
+    with _told(name), quiet_loading(), memory_errors():
         module: nn.Module = opener(found.path.parent, **arguments)
     return module
 
@@ -94,8 +94,8 @@ def _bad(name: str, what: str) -> ItemError:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Transformers draws bars and reports tensors while it loads; both are told here in our way."""
+def quiet_loading() -> Iterator[None]:
+    """Without the bars and reports of transformers, which draws them while it loads; both are told here in our way."""
     from transformers.utils import logging as transformers_logging
 
     logging: Any = transformers_logging  # its functions carry no types

@@ -276,14 +276,11 @@ def test_most_frames_of_a_model(tmp_path):
     assert len(show(tmp_path / "clip.mp4", load_shown("16-uniform"), entry(most_frames=6)).part.indices) == 6
 
 
-def test_loose_parts_with_times(tmp_path):
+def test_stamps_and_form_are_the_presets(tmp_path):
     write_clip(tmp_path / "clip.mp4", flat(range(0, 160, 10)), 8.0)
-    (tmp_path / "own.yaml").write_text("own: {counting: {count: 2}, pixels: {most: 5000}, form: images, stamps: true}")
+    own = "own: {counting: {count: 2}, pixels: {most: 5000}, form: images, stamps: true}"
+    (tmp_path / "own.yaml").write_text(own)
     part = show(tmp_path / "clip.mp4", load_shown(str(tmp_path / "own.yaml")), entry()).part
-    parts = loose_parts(part)
-    assert [getattr(one, "text", "picture") for one in parts] == [
-        "<0.0 seconds>",
-        "picture",
-        "<1.9 seconds>",
-        "picture",
-    ]
+    assert part.form == "images"
+    parts = [getattr(one, "text", "picture") for one in loose_parts(part)]
+    assert parts == ["<0.0 seconds>", "picture", "<1.9 seconds>", "picture"]

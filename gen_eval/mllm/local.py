@@ -1,0 +1,156 @@
+"""Backend that holds the model in this process, through the package transformers: the one that needs no server."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gen_eval.mllm.batching import Answered, Batcher
+from gen_eval.mllm.chat import ChatRequest, Reply
+from gen_eval.mllm.checkpoint import Wanted
+from gen_eval.mllm.client import Capabilities, ChatClient, ChatError, Identity
+from gen_eval.mllm.encoding import check_parts
+from gen_eval.mllm.entry import ModelEntry
+from gen_eval.mllm.obeying import disobeyed
+from gen_eval.mllm.transformer import Transformer, kind_of
+from gen_eval.networks.placement import placement_of
+from gen_eval.records import GenEvalError, InputError, Reason
+from gen_eval.registry import require
+
+_LOG = logging.getLogger(__name__)
+_HONOURS = frozenset(
+    {"temperature", "top_p", "top_k", "repetition_penalty", "max_tokens", "seed", "choices", "logprobs", "stop"}
+)
+
+
+class LocalParameters(BaseModel):
+    """What a model entry may say to this backend (``parameters``)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    batch: int = Field(8, ge=1, description="most questions that are answered together")
+    attention: Literal["sdpa", "eager", "flash_attention_2"] = Field("sdpa", description="kernel of attention")
+    spread: bool = Field(False, description="spread the model over all devices")
+
+    @classmethod
+    def of(cls, entry: ModelEntry) -> LocalParameters:
+        """The parameters of ``entry``.
+
+        Raises:
+            InputError: one is not known or cannot be used; the message names it.
+        """
+        try:
+            return cls.model_validate(dict(entry.parameters))
+        except ValidationError as error:
+            problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            known = ", ".join(cls.model_fields)
+            raise InputError(f"parameters of the model entry {entry.name!r}: {problems} (known: {known})") from None
+
+
+class Client(ChatClient):
+    """Answers in a thread of its own; questions that wait at the same time are answered together.
+
+    Args:
+        entry: the model; ``id`` is a folder or a hub id.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        dtype: ``float32``, ``bfloat16`` or ``float16``; ``None`` for the checkpoint's own.
+
+    Raises:
+        InputError: device, number format or a parameter of the entry cannot be used.
+        MissingPart: the package transformers is not installed.
+    """
+
+    def __init__(self, entry: ModelEntry, *, device: str = "auto", dtype: str | None = None) -> None:
+        super().__init__(entry)
+        require("torch")
+        require("transformers")
+        parameters = LocalParameters.of(entry)
+        self._wanted = Wanted(
+            id=entry.id,
+            revision=entry.revision,
+            device=placement_of(device, dtype or "float32").device,
+            dtype=dtype,
+            attention=parameters.attention,
+            spread=parameters.spread,
+        )
+        self._model: Transformer | None = None
+        self._identity: Identity | None = None
+        self._batcher = Batcher(self._answer, kind_of, parameters.batch)
+
+    @classmethod
+    def open(cls, entry: ModelEntry, *, device: str = "auto", dtype: str | None = None) -> ChatClient:
+        """A backend for ``entry`` on ``device``; the model is loaded when it is first asked."""
+        return cls(entry, device=device, dtype=dtype)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this backend does with a request; frames as a video where the model has a form for it."""
+        thinking = {"thinking"} if self.entry.thinking.template_key else set()
+        return Capabilities(_HONOURS | thinking, video_form=True)
+
+    async def identity(self) -> Identity:
+        """Load the model, and say what it is."""
+        if self._identity is None:
+            self._identity = await self._batcher.run(self._identify)
+        return self._identity
+
+    def _identify(self) -> Identity:
+        facts = self._loaded().facts()
+        version = require("transformers").__version__
+        name = Path(self.entry.id).name if Path(self.entry.id).expanduser().is_dir() else self.entry.id
+        return Identity(name, self.entry.revision, "transformers", version, {**facts, "batch": self._batcher.most})
+
+    def _loaded(self) -> Transformer:
+        if self._model is None:
+            key = self.entry.thinking.template_key
+            self._model = Transformer(self._wanted, context=self.entry.context, template_key=key)
+        return self._model
+
+    async def reply(self, request: ChatRequest) -> Reply:
+        """Ask once."""
+        check_parts(request, self.capabilities, "transformers in process")
+        _, ignored = self.capabilities.split(request.options)
+        reply = await self._batcher.reply(request)
+        unheeded = sorted({*disobeyed(request.options, reply), *ignored})
+        return replace(reply, model=(await self.identity()).model, ignored=tuple(unheeded))
+
+    def _answer(self, requests: Sequence[ChatRequest]) -> list[Answered]:
+        """Replies or errors; where a batch fails its halves are tried, so that one question costs itself only."""
+        model, begun = self._loaded(), time.monotonic()
+        try:
+            replies = model.answer(requests)
+        except Exception as error:
+            if len(requests) == 1:
+                return [_failure(error)]
+            half = len(requests) // 2
+            if isinstance(error, MemoryError):
+                self._batcher.most = half
+            return [*self._answer(requests[:half]), *self._answer(requests[half:])]
+        seconds = (time.monotonic() - begun) / len(requests)
+        return [replace(reply, seconds=seconds) for reply in replies]
+
+    async def aclose(self) -> None:
+        """Give the model's memory back."""
+        self._batcher.close()
+        self._model = self._identity = None
+
+
+def _failure(error: Exception) -> GenEvalError:
+    if isinstance(error, GenEvalError):
+        return error
+    if isinstance(error, MemoryError):
+        return ChatError(
+            Reason.OUT_OF_MEMORY, "the device has no room even for one question; show fewer or smaller frames"
+        )
+    _LOG.warning("a question could not be answered", exc_info=error)
+    said: Mapping[str, Any] = {"error": type(error).__name__}
+    first = (str(error).splitlines() or [""])[0]
+    return ChatError(
+        Reason.ENDPOINT_ERROR, f"the model did not take the question ({type(error).__name__}: {first})", said
+    )
