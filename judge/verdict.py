@@ -74,7 +74,7 @@ def read(question: JudgeQuestion, reply: Any, reading: str) -> Reading[str]:
     if reading == "substring":
         from gen_eval.replies import read_reference
 
-        return read_reference("substring", reply, text=question.truth)
+        return read_reference("substring", reply, key=question.truth)
     if reading != "replies":
         raise ValueError(f"there is no reader {reading!r}; there are {', '.join(READINGS)}")
     from gen_eval.replies import read_phrase, read_yes_no
