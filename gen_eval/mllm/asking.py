@@ -249,15 +249,16 @@ class Asker:
 
     async def _kept(self, key: str, request: ChatRequest) -> Reply:
         """From the cache or the backend; a reply worth keeping goes into the cache."""
-        if self._cache is None:
+        cache = self._cache
+        if cache is None:
             return await self._within_limits(request)
-        found = self._cache.get(key)
+        found = cache.get(key)
         if found is not None:
             self._count(cached=1)
             return found
         reply = await self._within_limits(request)
         if _worth_keeping(reply):
-            self._keep(self._cache, key, reply)
+            self._keep(cache, key, reply)
         return reply
 
     def _keep(self, cache: ReplyCache, key: str, reply: Reply) -> None:
