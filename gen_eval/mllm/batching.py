@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
 from gen_eval.mllm.chat import ChatRequest, Reply
+from gen_eval.mllm.client import ChatError
+from gen_eval.mllm.failures import LONGEST_QUOTE, tells_overflow
+from gen_eval.records import GenEvalError, Reason
+
+_LOG = logging.getLogger(__name__)
 
 Answered = Reply | BaseException
 Value = TypeVar("Value")
@@ -95,3 +101,42 @@ class Batcher:
         batch = [one for one in self._waiting if self._alike(one.request) == kind][: self.most]
         self._waiting = [one for one in self._waiting if all(one is not taken for taken in batch)]
         return batch
+
+
+def apart(
+    answer: Callable[[Sequence[ChatRequest]], Sequence[Answered]],
+    requests: Sequence[ChatRequest],
+    *,
+    too_many: Callable[[int], None] | None = None,
+) -> list[Answered]:
+    """Replies or errors; where a batch fails its halves are tried, so that one question costs itself only.
+
+    Args:
+        answer: gives replies to a batch, or raises.
+        requests: the batch.
+        too_many: is told the size that is tried next when memory ran out.
+    """
+    try:
+        return list(answer(requests))
+    except Exception as error:
+        if len(requests) == 1:
+            return [_failure(error)]
+        half = len(requests) // 2
+        if too_many is not None and isinstance(error, MemoryError):
+            too_many(half)
+    return [one for part in (requests[:half], requests[half:]) for one in apart(answer, part, too_many=too_many)]
+
+
+def _failure(error: Exception) -> GenEvalError:
+    if isinstance(error, GenEvalError):
+        return error
+    if isinstance(error, MemoryError):
+        return ChatError(
+            Reason.OUT_OF_MEMORY, "the device has no room even for one question; show fewer or smaller frames"
+        )
+    first = (str(error).splitlines() or [""])[0][:LONGEST_QUOTE]
+    if tells_overflow(str(error)):
+        return ChatError(Reason.CONTEXT_OVERFLOW, f"the question does not fit the model's context: {first}")
+    _LOG.warning("a question could not be answered", exc_info=error)
+    said = f"the model did not take the question ({type(error).__name__}: {first})"
+    return ChatError(Reason.ENDPOINT_ERROR, said, {"error": type(error).__name__})

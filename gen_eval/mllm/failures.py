@@ -136,6 +136,15 @@ def _ending(status: int, lower: str, said: str, place: Place) -> GenEvalError | 
     return None
 
 
+def tells_overflow(text: str) -> bool:
+    """Whether an engine's words say that a prompt is longer than its context.
+
+    >>> tells_overflow("The decoder prompt (length 90) is longer than the maximum model length of 64.")
+    True
+    """
+    return _any(_OVERFLOW, text[:100_000].lower())
+
+
 def _any(marks: tuple[str, ...], lower: str) -> bool:
     return any(mark in lower for mark in marks)
 

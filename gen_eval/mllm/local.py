@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gen_eval.mllm.batching import Answered, Batcher
+from gen_eval.mllm.batching import Answered, Batcher, apart
 from gen_eval.mllm.chat import ChatRequest, Reply
 from gen_eval.mllm.checkpoint import Wanted
-from gen_eval.mllm.client import Capabilities, ChatClient, ChatError, Identity
+from gen_eval.mllm.client import Capabilities, ChatClient, Identity
 from gen_eval.mllm.encoding import check_parts
 from gen_eval.mllm.entry import ModelEntry
 from gen_eval.mllm.obeying import disobeyed
 from gen_eval.mllm.transformer import Transformer, kind_of
 from gen_eval.networks.placement import placement_of
-from gen_eval.records import GenEvalError, InputError, Reason
+from gen_eval.records import InputError
 from gen_eval.registry import require
 
-_LOG = logging.getLogger(__name__)
 _HONOURS = frozenset(
     {"temperature", "top_p", "top_k", "repetition_penalty", "max_tokens", "seed", "choices", "logprobs", "stop"}
 )
 
 
-class LocalParameters(BaseModel):
-    """What a model entry may say to this backend (``parameters``)."""
+class InProcessParameters(BaseModel):
+    """What a model entry may say to a backend in this process (``parameters``)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    batch: int = Field(8, ge=1, description="most questions that are answered together")
-    attention: Literal["sdpa", "eager", "flash_attention_2"] = Field("sdpa", description="kernel of attention")
-    spread: bool = Field(False, description="spread the model over all devices")
-
     @classmethod
-    def of(cls, entry: ModelEntry) -> LocalParameters:
+    def of(cls, entry: ModelEntry) -> Self:
         """The parameters of ``entry``.
 
         Raises:
@@ -51,6 +45,14 @@ class LocalParameters(BaseModel):
             problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
             known = ", ".join(cls.model_fields)
             raise InputError(f"parameters of the model entry {entry.name!r}: {problems} (known: {known})") from None
+
+
+class LocalParameters(InProcessParameters):
+    """What a model entry may say to this backend."""
+
+    batch: int = Field(8, ge=1, description="most questions that are answered together")
+    attention: Literal["sdpa", "eager", "flash_attention_2"] = Field("sdpa", description="kernel of attention")
+    spread: bool = Field(False, description="spread the model over all devices")
 
 
 class Client(ChatClient):
@@ -121,36 +123,18 @@ class Client(ChatClient):
         return replace(reply, model=(await self.identity()).model, ignored=tuple(unheeded))
 
     def _answer(self, requests: Sequence[ChatRequest]) -> list[Answered]:
-        """Replies or errors; where a batch fails its halves are tried, so that one question costs itself only."""
+        return apart(self._timed, requests, too_many=self._shrink)
+
+    def _timed(self, requests: Sequence[ChatRequest]) -> list[Reply]:
         model, begun = self._loaded(), time.monotonic()
-        try:
-            replies = model.answer(requests)
-        except Exception as error:
-            if len(requests) == 1:
-                return [_failure(error)]
-            half = len(requests) // 2
-            if isinstance(error, MemoryError):
-                self._batcher.most = half
-            return [*self._answer(requests[:half]), *self._answer(requests[half:])]
+        replies = model.answer(requests)
         seconds = (time.monotonic() - begun) / len(requests)
         return [replace(reply, seconds=seconds) for reply in replies]
+
+    def _shrink(self, size: int) -> None:
+        self._batcher.most = min(size, self._batcher.most)
 
     async def aclose(self) -> None:
         """Give the model's memory back."""
         self._batcher.close()
         self._model = self._identity = None
-
-
-def _failure(error: Exception) -> GenEvalError:
-    if isinstance(error, GenEvalError):
-        return error
-    if isinstance(error, MemoryError):
-        return ChatError(
-            Reason.OUT_OF_MEMORY, "the device has no room even for one question; show fewer or smaller frames"
-        )
-    _LOG.warning("a question could not be answered", exc_info=error)
-    said: Mapping[str, Any] = {"error": type(error).__name__}
-    first = (str(error).splitlines() or [""])[0]
-    return ChatError(
-        Reason.ENDPOINT_ERROR, f"the model did not take the question ({type(error).__name__}: {first})", said
-    )
