@@ -261,25 +261,31 @@ def tiny_vlm(tmp_path_factory):
 
 
 class VlmServer:
-    """`transformers serve` of one folder on a free loopback port.
+    """A server of one model on a free loopback port, `transformers serve` unless told otherwise.
 
     `url` is the base of its OpenAI-compatible interface, `model` the name that requests must give.
     """
 
     def __init__(self, folder, log):
-        self.model, self.log, self.process = str(folder), log, None
+        self.folder, self.model, self.log, self.process = folder, str(folder), log, None
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}/v1"
 
+    def command(self):
+        program = Path(sys.executable).parent / "transformers"
+        return [program, "serve", self.model, "--device", "cpu", "--host", "127.0.0.1", "--port", str(self.port)]
+
+    def environment(self):
+        return environment(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
+
     def start(self):
         """Start it, or start it again on the same port, and wait until it is ready."""
-        program = Path(sys.executable).parent / "transformers"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [program, "serve", self.model, "--device", "cpu", "--host", "127.0.0.1", "--port", str(self.port)],
-                env=environment(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false"),
+                list(map(str, self.command())),
+                env=self.environment(),
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -315,6 +321,46 @@ def vlm_server(tmp_path_factory):
     def run(folder):
         if folder not in servers:
             servers[folder] = VlmServer(folder, tmp_path_factory.mktemp("server") / "log.txt")
+        server = servers[folder]
+        return server if server.running else server.start()
+
+    yield run
+    for server in servers.values():
+        server.kill()
+
+
+class VllmServer(VlmServer):
+    """A real vLLM, run by the interpreter that GEN_EVAL_VLLM_PYTHON names."""
+
+    def __init__(self, folder, log):
+        super().__init__(folder, log)
+        self.model = "tiny"
+
+    def command(self):
+        return [
+            os.environ["GEN_EVAL_VLLM_PYTHON"], "-m", "vllm.entrypoints.openai.api_server", "--model", self.folder,
+            "--served-model-name", self.model, "--host", "127.0.0.1", "--port", self.port, "--dtype", "float32",
+            "--enforce-eager", "--max-model-len", 8192, "--max-num-seqs", 4,
+            "--limit-mm-per-prompt", json.dumps({"image": 32, "video": 1}),
+            "--media-io-kwargs", json.dumps({"video": {"num_frames": -1}}),
+        ]  # fmt: skip
+
+    def environment(self):
+        cpu = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_HOST_IP": "127.0.0.1"}
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        return {**kept, **cpu, "OMP_NUM_THREADS": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+
+
+@pytest.fixture(scope="session")
+def vllm_server(tmp_path_factory):
+    """`vllm_server(folder)`: the same of a real vLLM; on a CPU the folder's model must have heads of 64."""
+    if not os.environ.get("GEN_EVAL_VLLM_PYTHON"):
+        pytest.skip("set GEN_EVAL_VLLM_PYTHON to the Python of an environment that has vLLM")
+    servers = {}
+
+    def run(folder):
+        if folder not in servers:
+            servers[folder] = VllmServer(folder, tmp_path_factory.mktemp("vllm") / "log.txt")
         server = servers[folder]
         return server if server.running else server.start()
 

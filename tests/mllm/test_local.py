@@ -16,6 +16,7 @@ from gen_eval.mllm.local import Client
 from gen_eval.records import InputError, MissingPart, Reason
 
 FAMILIES = ("qwen3_vl", "qwen2_5_vl", "internvl")
+pytestmark = pytest.mark.xdist_group("vlm")
 SHORT = Options(max_tokens=8)
 
 
