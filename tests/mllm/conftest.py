@@ -65,7 +65,10 @@ def completion(text="yes", finish="stop", **message):
 
 
 class Server:
-    """Answers questions by `script`, in order, and the last one for ever; other paths by `pages`."""
+    """Answers questions by `script`, in order, and the last one for ever; other paths by `pages`.
+
+    A page is an answer, or makes one of the server.
+    """
 
     def __init__(self, *script, pages=None):
         self.script, self.asked, self.left = list(script), [], list(script)
@@ -126,7 +129,8 @@ class Server:
 
     def _answer_to(self, method, path):
         if path in self.pages:
-            return self.pages[path]
+            page = self.pages[path]
+            return page(self) if callable(page) else page
         if method != "POST":
             return Say({"error": {"message": "no such path"}}, status=404)
         return self.left.pop(0) if len(self.left) > 1 else self.left[0]
