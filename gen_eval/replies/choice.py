@@ -22,7 +22,7 @@ _WHOLE = re.compile(
 _LONGEST_WHOLE = 32
 _QUOTED = re.compile(r"(?<!\w)'([A-Za-z])'(?!\w)")
 _TWO_WORDS = re.compile(r"\w[^\w']+\w")
-_BULLETS = " \n-–—•·>#'"
+_BULLETS = re.compile(r"\A(?:[•·>'] ?|[-–—#]{1,6} )*+")
 _LINE = re.compile(
     r"(?i:(?:option|choice) ?:? ?)?[(\[{【]? ?(?:"
     r"(?!e\.g|i\.e|[A-Za-z]\.[A-Z]\.)(?P<marked>[A-Za-z]) ?[)\]}】.:]"
@@ -66,7 +66,7 @@ class _Choice:
     """One plain text and its options; each rule gives a reading or leaves it to the next."""
 
     def __init__(self, text: str, options: dict[str, str]) -> None:
-        self.text = _QUOTED.sub(r"\1", tidy(text)).lstrip(_BULLETS)
+        self.text = _BULLETS.sub("", _QUOTED.sub(r"\1", tidy(text)))
         self.options = options
         self.met_other = False  # rule 4 or 5 met a letter that is no option
 
