@@ -39,6 +39,12 @@ COMMANDS = (
     ("weights", "fetch"),
     ("weights", "verify"),
     ("weights", "convert"),
+    ("understand",),
+    ("understand", "list"),
+    ("understand", "run"),
+    ("understand", "score"),
+    ("understand", "parse"),
+    ("understand", "compare"),
     ("demo",),
     ("doctor",),
 )

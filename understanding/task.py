@@ -157,11 +157,11 @@ def reading_of(parsed: Any) -> Reading[Any]:
 
 
 def ordered(scores: Iterable[SampleScore]) -> list[SampleScore]:
-    """Scores in the order of the data, then by id and seed."""
+    """Scores in the order of the data; those whose place is not known stay in the order in which they come, last."""
 
-    def place(score: SampleScore) -> tuple[bool, int, str, str]:
+    def place(score: SampleScore) -> tuple[bool, int]:
         index = score.sample.index
-        return (index is None, index or 0, score.sample.id, score.member)
+        return (index is None, index or 0)
 
     return sorted(scores, key=place)
 

@@ -10,7 +10,7 @@ from types import FrameType
 import typer
 
 import gen_eval
-from api.cli import benchmarks, controls, generate, imports, metrics, runs, score, system, weights
+from api.cli import benchmarks, controls, generate, imports, metrics, runs, score, system, understand, weights
 
 app = typer.Typer(
     name="gen-eval",
@@ -25,6 +25,7 @@ app.add_typer(controls.app, name="controls")
 app.add_typer(benchmarks.app, name="data")
 app.add_typer(metrics.app, name="metrics")
 app.add_typer(weights.app, name="weights")
+app.add_typer(understand.app, name="understand")
 app.command("generate")(generate.generate)
 app.command("import")(imports.import_results)
 app.command("report")(runs.report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ class PromptForm(BaseModel):
     options: Mapping[str, Any] = Field(default_factory=dict, description="of decoding")
     thinking: Mapping[str, Any] | None = Field(None, description="of decoding when the model reasons first")
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """SHA-256 of everything that a message is made of (not of decoding, not of the preset)."""
         return digest_of(self.model_dump(mode="json", exclude={"options", "thinking", "preset"}))

@@ -49,7 +49,7 @@ class GroupCount:
     @property
     def percent(self) -> float | None:
         """The same in percent, as it is printed."""
-        return self.correct / self.n * 100 if self.n else None
+        return 100 * self.correct / self.n if self.n else None
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values (ratios in 0..1)."""

@@ -36,7 +36,7 @@ def wilson(correct: int, n: int, *, level: float = 0.95) -> Ends:
         ValueError: an argument outside its range.
 
     >>> [round(end, 4) for end in wilson(39, 59).to_json()]
-    [0.5337, 0.7684]
+    [0.5337, 0.7686]
     """
     if n < 1 or not 0 <= correct <= n:
         raise ValueError(f"{correct} of {n} is no share; 0 <= correct <= n and n >= 1 are needed")

@@ -107,7 +107,8 @@ class ChoiceTask(Task[ChoiceSample]):
         options = one.options or dict.fromkeys(self.letters, "")
         if self.reading == REPLIES:
             return read_choice(reply, options)
-        return read_reference(self.reading, reply, options=options, id=one.id)
+
+        return read_reference(self.reading, reply, options=options, question_id=one.id)
 
     def score(self, parsed: Any, sample: ChoiceSample | Mapping[str, Any], *, member: str = "0") -> SampleScore:
         """1 for the right letter, 0 for another one and for a reply that could not be read.

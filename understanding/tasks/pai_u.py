@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -41,7 +42,7 @@ class PaiU(ChoiceTask):
             InputError: a field has another form.
         """
         try:
-            return pai_u.make_sample({"id": "sample", **record}, 0, Path())
+            return replace(pai_u.make_sample({"id": "sample", **record}, 0, Path()), index=None)
         except Refused as refusal:
             raise InputError(f"the sample cannot be used: {refusal}") from None
 

@@ -13,7 +13,7 @@ from gen_eval.data import Rejected
 from gen_eval.records import Answer, Rejection, Status
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS
 from gen_eval.stats import exact_mean
-from understanding.scoring.aggregate import TaskAggregate
+from understanding.scoring.aggregate import RESAMPLES, TaskAggregate
 from understanding.scoring.outcome import SampleScore
 from understanding.tasks.choices import SECOND_STAGE
 
@@ -46,13 +46,14 @@ class ModelScores:
     further: Mapping[str, Any] = field(default_factory=dict)
     run: Path | None = None
 
-    def aggregate(self, protocol: str | None = None) -> TaskAggregate:
-        """The numbers under ``protocol`` (the one that was asked for by default)."""
+    def aggregate(self, protocol: str | None = None, *, resamples: int = RESAMPLES) -> TaskAggregate:
+        """The numbers under ``protocol`` (the one that was asked for by default); 0 resamples make no intervals."""
         bound = next(
             (one for one in self.scorer.tasks if one.protocol.name == protocol),
             self.scorer.main,
         )
-        found: TaskAggregate = bound.aggregate([one.scores[bound.protocol.name] for one in self.scored])
+        scores = [one.scores[bound.protocol.name] for one in self.scored]
+        found: TaskAggregate = bound.aggregate(scores, resamples=resamples)
         return replace(found, coverage={**found.coverage, **self._listed()})
 
     def _listed(self) -> dict[str, Any]:
@@ -68,7 +69,7 @@ class ModelScores:
         """The aggregate under the protocol that was asked for, the others' main numbers beside it."""
         beside = {}
         for one in self.scorer.tasks[1:]:
-            other = self.aggregate(one.protocol.name)
+            other = self.aggregate(one.protocol.name, resamples=0)
             beside[other.protocol] = {
                 "dialect": other.dialect,
                 "metrics": dict(other.metrics),

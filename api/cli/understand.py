@@ -1,0 +1,317 @@
+"""`gen-eval understand`: tasks for vision-language models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from api.cli import options
+from api.cli.door import console, door, note, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from api.services.understanding.documents import TaskDocument
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Ask vision-language models the questions of a task, and score replies.",
+    rich_markup_mode=None,
+)
+
+Name = Annotated[str, typer.Argument(metavar="TASK", help="Name of the task; `gen-eval understand list` has them.")]
+TaskData = Annotated[Path, typer.Option(help="The task's data: the published folder or file, or samples as .jsonl.")]
+Protocol = Annotated[
+    str, typer.Option(help="corrected or reference (or a .yaml): how replies are read and questions put.")
+]
+Dialect = Annotated[
+    str | None,
+    typer.Option(help="Which public code `reference` follows: paibench_u, reason_script, physical_ai_understanding."),
+]
+MaybeOut = Annotated[Path | None, typer.Option(help="Folder of a run that answers and rows are kept in.")]
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
+
+
+@app.command("list")
+@door
+def tasks(json: options.Json = False) -> int:
+    """The tasks, their protocols and forms of asking."""
+    from api.services.understanding.inspecting import task_catalogue
+
+    found = task_catalogue()
+    if json:
+        print_json({"tasks": found})
+        return 0
+    to = console()
+    for one in found:
+        to.print(f"{one['name']}: {one['title']}", markup=False)
+        to.print(f"  metrics {', '.join(one['metrics'])}; protocols {', '.join(one['protocols'])}", markup=False)
+        if one["dialects"]:
+            to.print(f"  dialects of reference: {', '.join(one['dialects'])}", markup=False)
+        for name, form in one["forms"].items():
+            to.print(f"  {name} asks as {form['name']}, shows {form['preset']}", markup=False)
+    return 0
+
+
+@app.command()
+@door
+def score(
+    task: Name,
+    data: TaskData,
+    predictions: Annotated[
+        Path,
+        typer.Option(help="Replies: .jsonl, a sample log of lmms-eval, or a table of VLMEvalKit (.csv, .tsv)."),
+    ],
+    out: MaybeOut = None,
+    protocol: Protocol = "corrected",
+    dialect: Dialect = None,
+    media: options.Media = None,
+    model: Annotated[str | None, typer.Option(help="Label of the model, in place of what the file says.")] = None,
+    limit: options.Limit = None,
+    store: options.Store = None,
+    json: options.Json = False,
+) -> int:
+    """Score replies that exist already. Nobody is asked; both readings of every reply are kept."""
+    from api.services.understanding.predicting import score_predictions
+
+    found = score_predictions(
+        task,
+        data,
+        predictions,
+        out,
+        protocol=protocol,
+        dialect=dialect,
+        media=media,
+        model=model,
+        limit=limit,
+        store=store,
+    )
+    if json:
+        print_json(found.to_json())
+    else:
+        _print(found)
+    return found.exit_code
+
+
+@app.command()
+@door
+def parse(
+    task: Name,
+    reply: Annotated[str, typer.Option(help="The reply itself, or a file that holds it.")],
+    sample: Annotated[
+        Path | None, typer.Option(help="File with the question (.json, .jsonl); default: options A to D without texts.")
+    ] = None,
+    sample_id: Annotated[str | None, typer.Option("--id", help="Which line of --sample; default: the first.")] = None,
+    json: options.Json = False,
+) -> int:
+    """Which rule reads what in a reply.
+
+    By the shared reader, and by every dialect of public code.
+    """
+    from api.services.understanding.inspecting import parse_reply, reply_text
+
+    found = parse_reply(task, reply_text(reply), sample, sample_id=sample_id)
+    if json:
+        print_json(found)
+        return 0
+    for one in found["readings"]:
+        who = one["protocol"] if one["dialect"] is None else f"{one['protocol']}, {one['dialect']}"
+        value = one["value"] if one["failure"] is None else f"nothing ({one['failure']})"
+        flags = f" [{', '.join(one['flags'])}]" if one["flags"] else ""
+        console().print(f"{who}: {value}, by {one['rule']}{flags}", markup=False, soft_wrap=True)
+    return 0
+
+
+@app.command()
+@door
+def run(
+    task: Name,
+    data: TaskData,
+    model: Annotated[str, typer.Option(help="Model entry by name, or a .yaml.")],
+    out: options.Out,
+    protocol: Protocol = "corrected",
+    dialect: Dialect = None,
+    preset: Annotated[
+        str | None, typer.Option(help="What the model is shown: 16-uniform, 4fps, …; default: that of the form.")
+    ] = None,
+    frames: Annotated[
+        str | None, typer.Option(help="Numbers of frames to compare, comma-separated; 0 asks without the video.")
+    ] = None,
+    thinking: Annotated[
+        str | None, typer.Option(help="on, off, or on,off to compare: whether the model reasons first.")
+    ] = None,
+    effort: Annotated[
+        str | None, typer.Option(help="How much it reasons, by the provider's names; several to compare.")
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(help="Seeds of sampling, comma-separated; each question is asked once for each.")
+    ] = None,
+    rotations: Annotated[
+        int, typer.Option(min=0, help="So many questions are asked with their options in every other order too.")
+    ] = 0,
+    second_stage: Annotated[
+        str | None, typer.Option(help="Text model that reads the replies which the reader cannot (a model entry).")
+    ] = None,
+    endpoint: Annotated[str | None, typer.Option(help="Address of the model's server.")] = None,
+    second_endpoint: Annotated[str | None, typer.Option(help="Address of the server of --second-stage.")] = None,
+    served_as: Annotated[str | None, typer.Option(help="The model's name on its server.")] = None,
+    label: Annotated[str | None, typer.Option(help="Label of the model in tables; default: its entry's name.")] = None,
+    media: options.Media = None,
+    limit: options.Limit = None,
+    device: Annotated[str | None, typer.Option(help="Where a model in this process runs.")] = None,
+    dtype: Annotated[str | None, typer.Option(help="Number format of a model in this process.")] = None,
+    store: options.Store = None,
+    json: options.Json = False,
+) -> int:
+    """Ask a model. Resumable: what was answered is kept and not asked again.
+
+    Several numbers of frames, thinking on,off or several efforts are runs of their own in folders below --out, compared
+    on the questions that both have.
+    """
+    from api.services.understanding.request import TaskRequest
+    from api.services.understanding.running import Working, run_task
+    from api.services.wording import tally_line
+    from gen_eval.settings import settings
+
+    request = TaskRequest(
+        task=task,
+        data=data,
+        model=model,
+        label=label,
+        media=media,
+        protocol=protocol,
+        dialect=dialect,
+        preset=preset,
+        frames=_numbers("frames", frames),
+        thinking=_switches(thinking),
+        efforts=options.names(effort) or (),
+        seeds=_numbers("seeds", seeds),
+        rotations=rotations,
+        second_stage=second_stage,
+        endpoint=endpoint,
+        second_endpoint=second_endpoint,
+        served_as=served_as,
+        limit=limit,
+        device=device or settings().device,
+        dtype=dtype,
+    )
+    with progress_bar() as move:
+        found = run_task(request, out, Working(store=store), progress=move)
+    if json:
+        print_json(found.to_json())
+    else:
+        for one in found.runs:
+            _print_model(one.scores, one.condition.words)
+        for first, second, compared in found.comparisons():
+            console().print(f"{second.words} against {first.words}: {_difference(compared)}", markup=False)
+    note(tally_line(found.runs[-1].tally))
+    return found.exit_code
+
+
+@app.command()
+@door
+def compare(
+    first: Run,
+    second: Run,
+    protocol: Annotated[str | None, typer.Option(help="Compare under this protocol only; default: under all.")] = None,
+    store: options.Store = None,
+    json: options.Json = False,
+) -> int:
+    """A second run against a first, question by question.
+
+    McNemar's exact test, and the paired difference with an interval over videos.
+    """
+    from api.services.results import RunResults
+    from api.services.understanding.comparing import compare_runs
+
+    runs = [RunResults.read(path, store=store) for path in (first, second)]
+    found = compare_runs(*runs, protocol=protocol)
+    if json:
+        head = {name: {"model": run.model, "run": run.run} for name, run in zip(("first", "second"), runs, strict=True)}
+        print_json({**head, "comparisons": [one.to_json() for one in found]})
+        return 0
+    for one in found:
+        told = f"not compared, {one.why}" if one.found is None else _difference(one.found)
+        console().print(f"{one.metric} ({one.protocol}): {told}", markup=False, soft_wrap=True)
+    return 0
+
+
+def _difference(found: Any) -> str:
+    from api.services import wording
+
+    one = found.difference
+    text = f"{wording.difference(one.difference, 'ratio')} [{wording.span(one.lower, one.upper, 'ratio')}], n = {one.n}"
+    if found.test is None:
+        return text
+    return f"{text}; right alone {found.test.only_second} and {found.test.only_first}, p = {found.test.p_value:.3g}"
+
+
+def _numbers(name: str, given: str | None) -> tuple[int, ...]:
+    from gen_eval.records import InputError
+
+    try:
+        return tuple(int(one) for one in options.names(given) or ())
+    except ValueError:
+        raise InputError(f"--{name} must be whole numbers separated by commas, not {given!r}") from None
+
+
+def _switches(given: str | None) -> tuple[bool, ...]:
+    from gen_eval.records import InputError
+
+    words = options.names(given) or ()
+    if unknown := [word for word in words if word not in {"on", "off"}]:
+        raise InputError(f"--thinking must be on, off or on,off; not {unknown[0]!r}")
+    return tuple(word == "on" for word in words)
+
+
+def _print(found: TaskDocument) -> None:
+    for one in found.models:
+        _print_model(one, "")
+
+
+def _print_model(scores: Any, condition: str) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    whole = scores.aggregate()
+    given = f", {condition}" if condition else ""
+    table = Table(title=Text(f"{scores.scorer.model}{given}: {whole}"), title_justify="left")
+    for column in ("grouping", "group"):
+        table.add_column(column)
+    for column in ("accuracy", "right", "n of N", "unparsed", "95 % (Wilson)", "95 % (videos)"):
+        table.add_column(column, justify="right")
+    entries = [("all", "", whole.whole)]
+    entries += [(way, name, one) for way, groups in whole.groups.items() for name, one in groups.items()]
+    for way, name, one in entries:
+        share = "–" if one.percent is None else f"{one.percent:.1f}"
+        ends = [_ends(one.wilson), _ends(one.bootstrap)]
+        table.add_row(
+            *map(Text, (way, name, share, f"{one.correct:g}", f"{one.n} of {one.N}", str(one.unparsed), *ends))
+        )
+    to = console()
+    to.print(table)
+    for line in _remarks(whole):
+        to.print(line, markup=False, soft_wrap=True)
+
+
+def _ends(one: Any) -> str:
+    return "–" if one is None else f"{100 * one.lower:.1f} … {100 * one.upper:.1f}"
+
+
+def _remarks(whole: Any) -> list[str]:
+    """What stands below the table."""
+    lines = []
+    guess, letter = whole.floors.get("random_guess"), whole.floors.get("most_frequent_letter")
+    if guess is not None:
+        lines.append(f"random guess {100 * guess:.1f} %, always {whole.floors['letter']} {100 * letter:.1f} %")
+    if whole.unparsed:
+        lines.append("unreadable: " + ", ".join(f"{name} {count}" for name, count in whole.unparsed.items()))
+    if whole.coverage["without"]:
+        lines.append("no reply: " + ", ".join(f"{name} {count}" for name, count in whole.coverage["without"].items()))
+    for name in ("rejected", "unknown_sample", "no_truth"):
+        if found := whole.coverage.get(name):
+            lines.append(f"{name.replace('_', ' ')}: {len(found)}, first {found[0]['where']}: {found[0]['message']}")
+    if whole.seeds is not None and whole.seeds["mean"] is not None:
+        mean, spread = whole.seeds["mean"], whole.seeds["std"]
+        lines.append(f"over seeds: mean {100 * mean:.1f} %, standard deviation {100 * spread:.1f} points")
+    return lines

@@ -1,0 +1,404 @@
+"""`gen-eval understand run`: asking a model the questions of a task; resumable, and nothing is asked twice.
+
+Every way of asking that is compared (numbers of frames, thinking, effort) is a run folder of its own, so that reports
+and comparisons read each like any other run: ``--out`` itself for one, folders below it for several.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from api.services.asking import QuestionGroup, ask_groups_async
+from api.services.manifest_entries import Digests, Progress, environment, silent
+from api.services.understanding.asking import ROTATION, TaskAsking, second_stage_groups, spread_subset
+from api.services.understanding.documents import ModelScores, Scored, ignored_options, second_stage_share
+from api.services.understanding.manifest import manifest_of
+from api.services.understanding.request import Condition, TaskRequest, check_request
+from api.services.understanding.rows import Scorer, by_condition
+from gen_eval.mllm import ModelEntry, load_model
+from gen_eval.mllm.asking import Asker, Limits, Tally, open_client
+from gen_eval.mllm.cache import ReplyCache
+from gen_eval.protocols.shown import ShownPreset, load_shown
+from gen_eval.records import Answer, InputError, Reason, Score
+from gen_eval.records.answer import MAIN
+from gen_eval.records.run import RunFolder
+from gen_eval.settings import settings
+from understanding.data.choices import ChoiceSample
+from understanding.data.samples import Samples
+from understanding.scoring.aggregate import by_sample, value_of
+from understanding.scoring.comparing import PairedComparison, compare
+from understanding.scoring.outcome import SampleScore
+from understanding.scoring.rotation import rotation_report
+from understanding.task import REPLIES
+from understanding.tasks.choices import SECOND_STAGE, ChoiceTask
+
+
+@dataclass(frozen=True)
+class Working:
+    """How the work is done; nothing here moves a score.
+
+    Attributes:
+        store: database URL for rows and answers instead of the run folders.
+        limits: how hard the endpoint is asked; as set by the environment by default.
+    """
+
+    store: str | None = None
+    limits: Limits | None = None
+
+
+@dataclass(frozen=True)
+class ConditionRun:
+    """One way of asking, done.
+
+    Attributes:
+        condition: what was changed.
+        run: id of the run.
+        path: its folder.
+        scores: everything about it.
+        tally: requests, retries, tokens and cost of this call.
+    """
+
+    condition: Condition
+    run: str
+    path: Path
+    scores: ModelScores
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class TaskRun:
+    """All ways of asking that one call did."""
+
+    task: str
+    runs: Sequence[ConditionRun]
+
+    def comparisons(self) -> list[tuple[Condition, Condition, PairedComparison]]:
+        """Every condition against the first, on the questions that both have."""
+        first, *others = self.runs
+        clusters = _clusters(first.scores)
+        return [
+            (first.condition, one.condition, compare(_values(first.scores), _values(one.scores), clusters))
+            for one in others
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Of one condition the document of ``score``, of several the aggregate of each and what differs."""
+        if len(self.runs) == 1:
+            (only,) = self.runs
+            return {
+                "aggregate": only.scores.aggregate_json(),
+                "rows": only.scores.rows_json(),
+                "run": only.run,
+                "condition": only.condition.words,
+            }
+        return {
+            "conditions": [
+                {
+                    "condition": one.condition.words,
+                    "run": one.run,
+                    "folder": one.path.name,
+                    "aggregate": one.scores.aggregate_json(),
+                    "rows": one.scores.rows_json(),
+                }
+                for one in self.runs
+            ],
+            "comparisons": [
+                {"first": first.words, "second": second.words, **found.to_json()}
+                for first, second, found in self.comparisons()
+            ],
+        }
+
+    @property
+    def exit_code(self) -> int:
+        """The worst of all conditions."""
+        return max(one.scores.exit_code for one in self.runs)
+
+
+def _values(scores: ModelScores) -> dict[str, float | None]:
+    """Question -> its value, the mean over seeds."""
+    main = scores.scorer.main.protocol.name
+    samples = by_sample(scored.scores[main] for scored in scores.scored)
+    return {name: value_of(own) for name, own in samples.items()}
+
+
+def _clusters(scores: ModelScores) -> dict[str, str]:
+    main = scores.scorer.main.protocol.name
+    return {one.scores[main].sample.id: one.scores[main].sample.cluster for one in scores.scored}
+
+
+def run_task(request: TaskRequest, out: Path, how: Working | None = None, *, progress: Progress = silent) -> TaskRun:
+    """Ask everything that ``out`` holds no answer for, and write answers and rows.
+
+    Raises:
+        InputError: bad input, or ``out`` holds another run.
+        MissingPart: the endpoint or a package is absent; what was answered is kept.
+        KeyboardInterrupt: stopped by the user; what was answered is kept.
+    """
+    return asyncio.run(run_task_async(request, out, how, progress=progress))
+
+
+async def run_task_async(
+    request: TaskRequest, out: Path, how: Working | None = None, *, progress: Progress = silent
+) -> TaskRun:
+    """:func:`run_task` for callers with an event loop of their own."""
+    how = how or Working()
+    entry = load_model(request.model, endpoint=request.endpoint, served_as=request.served_as)
+    check_request(request, entry)
+    scorer = Scorer.of(request.task, request.protocol, request.dialect, preset=request.preset)
+    samples = scorer.main.samples(request.data, media=request.media).limited(request.limit)
+    if not samples.samples:
+        raise InputError(f"{request.data} holds no question with a right answer; there is nothing to ask")
+    conditions = request.conditions()
+    digests = Digests(progress, total=len(samples.samples))
+    files = {one.id: _digest(one, digests) for one in samples.samples}
+    kept = settings().chat_cache
+    cache = None if kept is None else ReplyCache(kept)
+    done = []
+    try:
+        client = open_client(entry, device=request.device, dtype=request.dtype)
+        async with Asker(client, limits=how.limits or Limits.of_settings(), cache=cache) as asker:
+            for condition in conditions:
+                work = _Work(request.alone(condition), condition, entry, scorer, samples, files, how, cache, progress)
+                folder = out if len(conditions) == 1 else out / condition.folder
+                done.append(await work.run(asker, folder))
+    finally:
+        if cache is not None:
+            cache.close()
+    return TaskRun(request.task, done)
+
+
+def _digest(sample: Any, digests: Digests) -> str | None:
+    digests.step()
+    return digests.of(sample.media.path) if sample.media is not None and sample.media.path is not None else None
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One condition."""
+
+    request: TaskRequest
+    condition: Condition
+    entry: ModelEntry
+    scorer: Scorer
+    samples: Samples[Any]
+    files: Mapping[str, str | None]
+    how: Working
+    cache: ReplyCache | None
+    progress: Progress
+
+    @property
+    def blind(self) -> bool:
+        """Whether nothing of the video is shown."""
+        return self.condition.frames == 0
+
+    @property
+    def label(self) -> str:
+        return self.request.label or self.entry.name
+
+    def preset(self) -> ShownPreset | None:
+        """What is shown."""
+        if self.blind:
+            return None
+        found = load_shown(self.request.preset or self.scorer.main.form["preset"])
+        return found if self.condition.frames is None else found.with_frames(self.condition.frames)
+
+    def asking(self) -> TaskAsking:
+        main = self.scorer.main
+        options = main.decoding(thinking=self.condition.thinking, effort=self.condition.effort)
+        seeds: dict[str, int | None] = {str(seed): seed for seed in self.request.seeds} or {"0": None}
+        names = [one.id for one in self.samples.samples]
+        rotated = spread_subset(names, self.request.rotations)
+        return TaskAsking(main, self.entry, self.preset(), options, seeds, rotated)
+
+    async def run(self, asker: Asker, out: Path) -> ConditionRun:
+        """Ask, score, and say what came of it."""
+        asking = self.asking()
+        identity = (await asker.identity()).to_json()
+        second = await self._second_stage()
+        try:
+            manifest = self._manifest(asking, identity, second)
+            fixed = {name: manifest[name] for name in ("asked", "preset", "environment")}
+            scorer = replace(self.scorer, model=self.label, fixed=fixed)
+            with RunFolder.create(out, manifest, store=self.how.store) as run, run.locked():
+                run.log("start", host=platform.node(), questions=len(self.samples.samples))
+                await self._ask(run, asking, asker, scorer)
+                if second is not None:
+                    await self._read_failures(run, second[0], scorer)
+                run.log("end", tally=asker.tally.to_json())
+                scores = self._scores(run, scorer, asking)
+                return ConditionRun(self.condition, run.id, out, replace(scores, run=out), asker.tally)
+        finally:
+            if second is not None:
+                await second[0].aclose()
+
+    def _manifest(
+        self, asking: TaskAsking, identity: Mapping[str, Any], second: tuple[Asker, Mapping[str, Any]] | None
+    ) -> dict[str, Any]:
+        main, preset = self.scorer.main, asking.preset
+        shown: dict[str, Any] = {"name": "without video", "limit": None, "digest": None}
+        if preset is not None:
+            shown = {"name": preset.name, "limit": None, "digest": preset.digest, "frames": self.condition.frames}
+        asked = {
+            "model": self.entry.to_json(),
+            "identity": dict(identity),
+            "form": {name: main.form[name] for name in ("name", "digest")},
+            "options": asking.options.asked,
+            "rotated": sorted(asking.rotated),
+            "second_stage": None if second is None else dict(second[1]),
+        }
+        words = self.condition.words
+        members = {one.id: list(asking.seeds) for one in self.samples.samples}
+        manifest = manifest_of(
+            replace(self.scorer, model=self.label),
+            self.samples,
+            members,
+            self.samples.rejected,
+            protocol=self.request.protocol,
+            preset=shown,
+            digests=self.files,
+            asked=asked,
+            **({"condition": words} if words else {}),
+        )
+        return {**manifest, "environment": environment(), "limit": self.request.limit}
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    async def _ask(self, run: RunFolder, asking: TaskAsking, asker: Asker, scorer: Scorer) -> None:
+        absent = [] if self.blind else [one for one in self.samples.samples if not _has_media(one)]
+        run.write(row for sample in absent for row in self._absent_rows(sample, scorer, asking))
+        names = {one.id for one in absent}
+        by_id = {one.id: one for one in self.samples.samples if one.id not in names}
+        pending = self._pending(run, asking, scorer, list(by_id.values()))
+
+        def finish(group: QuestionGroup, answers: Sequence[Answer]) -> list[Score]:
+            answer = next(one for one in answers if one.condition == MAIN)
+            scores = scorer.scores(by_id[group.sample], group.member, answer)
+            return scorer.rows(scores, answer)
+
+        groups = [one for one in asking.groups(list(by_id.values())) if (one.sample, one.member) in pending]
+        await ask_groups_async(run, self.label, groups, asker, finish, progress=self.progress)
+
+    def _absent_rows(self, sample: Any, scorer: Scorer, asking: TaskAsking) -> list[Score]:
+        name = sample.media.name if sample.media is not None else "none named"
+        message = f"the clip is not here ({name}); the question is not asked without it"
+        rows: list[Score] = []
+        for member in asking.seeds:
+            answer = Answer(self.label, sample.id, member, "", reason=Reason.MISSING_MEDIA, message=message)
+            rows += scorer.rows(scorer.scores(sample, member, answer), None)
+        return rows
+
+    def _pending(
+        self, run: RunFolder, asking: TaskAsking, scorer: Scorer, samples: Sequence[Any]
+    ) -> set[tuple[str, str]]:
+        """Sample and seed of every group in which a row or a rotated answer is not there, or may end otherwise."""
+        settled = run.settled()
+        answered = {(one.sample, one.member, one.condition) for one in run.answers() if one.settled}
+        found = set()
+        for sample in samples:
+            wanted = [f"{ROTATION}{places}" for places in asking.rotations(sample)]
+            for member in asking.seeds:
+                keys = [(self.label, sample.id, member, one.metric, one.protocol.name) for one in scorer.tasks]
+                asked = [(sample.id, member, condition) for condition in (MAIN, *wanted)]
+                if not (all(key in settled for key in keys) and all(one in answered for one in asked)):
+                    found.add((sample.id, member))
+        return found
+
+    # --- the second stage -------------------------------------------------------------------------------------------
+
+    async def _second_stage(self) -> tuple[Asker, Mapping[str, Any]] | None:
+        """Who reads the replies that the reader could not, and what the manifest says of it."""
+        if self.request.second_stage is None:
+            return None
+        main = self.scorer.main
+        if not isinstance(main, ChoiceTask):
+            raise InputError(f"{main.name} has no letters to be read; leave --second-stage out")
+        entry = load_model(self.request.second_stage, endpoint=self.request.second_endpoint)
+        client = open_client(entry, device=self.request.device, dtype=self.request.dtype)
+        asker = Asker(client, limits=self.how.limits or Limits.of_settings(), cache=self.cache)
+        identity = (await asker.identity()).to_json()
+        return asker, {"model": entry.to_json(), "identity": identity, "form": main.second_stage.digest}
+
+    async def _read_failures(self, run: RunFolder, asker: Asker, scorer: Scorer) -> None:
+        """Let the text model read what the shared reader could not, and write those rows anew."""
+        bound = next((one for one in scorer.tasks if one.reading == REPLIES), None)
+        assert isinstance(bound, ChoiceTask)
+        by_id = self.samples.by_id
+        answers = by_condition(list(run.answers()))
+        failed: list[tuple[ChoiceSample, str, str]] = []
+        for (name, member), own in answers.items():
+            answer = own.get(MAIN)
+            if answer is None or answer.reply is None or answer.reason is not None or name not in by_id:
+                continue
+            if bound.parse(answer.reply, by_id[name]).failure is not None:
+                failed.append((by_id[name], member, answer.reply))
+
+        def finish(group: QuestionGroup, found: Sequence[Answer]) -> list[Score]:
+            answer = answers[group.sample, group.member][MAIN]
+            scores = scorer.scores(by_id[group.sample], group.member, answer, found[0])
+            return scorer.rows(scores, answer)
+
+        groups = second_stage_groups(bound, failed)
+        await ask_groups_async(run, self.label, groups, asker, finish, progress=self.progress)
+
+    # --- what came of it ------------------------------------------------------------------------------------------
+
+    def _scores(self, run: RunFolder, scorer: Scorer, asking: TaskAsking) -> ModelScores:
+        """All scores, made again from the answers of the run; clips that are not here have none."""
+        answers = by_condition(list(run.answers()))
+        scored: list[Scored] = []
+        rotated: list[SampleScore] = []
+        for sample in self.samples.samples:
+            missing = not self.blind and not _has_media(sample)
+            for member in asking.seeds:
+                own = {} if missing else answers.get((sample.id, member), {})
+                answer = own.get(MAIN)
+                if missing:
+                    gap = Answer(self.label, sample.id, member, "", reason=Reason.MISSING_MEDIA, message="no clip")
+                    scored.append(Scored(scorer.scores(sample, member, gap)))
+                    continue
+                scored.append(Scored(scorer.scores(sample, member, answer, own.get(SECOND_STAGE)), answer))
+                if asking.rotations(sample):
+                    rotated += _rotated(scorer, sample, member, own)
+        main = scorer.main.protocol.name
+        every = [answer for own in answers.values() for answer in own.values()]
+        further: dict[str, Any] = {"ignored_options": ignored_options(every), "asked_by": self._asked_json(every)}
+        if asking.rotated:
+            further["rotation"] = rotation_report(rotated)
+        if self.request.second_stage is not None:
+            further[SECOND_STAGE] = second_stage_share(scored, main)
+        return ModelScores(scorer, scored, self.samples.rejected, further)
+
+    def _asked_json(self, answers: Sequence[Answer]) -> dict[str, Any]:
+        usage: dict[str, int] = {}
+        for answer in answers:
+            for name, count in answer.usage.items():
+                usage[name] = usage.get(name, 0) + count
+        costs = [answer.cost for answer in answers if answer.cost is not None]
+        return {
+            "model": self.entry.name,
+            "condition": self.condition.words,
+            "form": self.scorer.main.form["name"],
+            "answers": len(answers),
+            "usage": dict(sorted(usage.items())),
+            "cost": sum(costs) if costs else None,
+        }
+
+
+def _rotated(scorer: Scorer, sample: Any, member: str, own: Mapping[str, Answer]) -> list[SampleScore]:
+    """The scores of a question under every rotation that was answered."""
+    main = scorer.main.protocol.name
+    found = []
+    for places in range(len(sample.letters)):
+        answer = own.get(MAIN if places == 0 else f"{ROTATION}{places}")
+        if answer is not None and answer.reason is None:
+            found.append(scorer.scores(sample.rotated(places), member, answer)[main])
+    return found
+
+
+def _has_media(sample: Any) -> bool:
+    return sample.media is not None and bool(sample.media.present)
