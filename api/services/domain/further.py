@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gen_eval.records import Flag, Reason, Score
-from gen_eval.stats import exact_mean
+from gen_eval.stats import exact_mean, paired_difference
 from judge.domain import METRIC, DomainScores, domain_scores, rules_of
 from judge.questions import JudgeQuestion
 from judge.verdict import Verdict
@@ -14,8 +14,8 @@ from judge.verdict import Verdict
 if TYPE_CHECKING:
     from api.services.results import RunResults
 
-BLIND_MARGIN = 0.02
-"""A score that is less than this above the one on another video is called one of a judge that does not look."""
+NEAR = 0.1
+"""A judge whose score is surely less than this above the one without the video is called one that does not look."""
 
 
 def further_scores(results: RunResults) -> dict[str, DomainScores]:
@@ -85,18 +85,41 @@ def looks(results: RunResults, protocol: str) -> dict[str, Any] | None:
     """Whether the judge sees what it is asked about: its score against those without video and on another video.
 
     Returns:
-        ``None`` when neither was asked for; else the scores over the videos that have both, and a verdict:
-        ``does_not_look`` when the score is hardly above one of them.
+        ``None`` when neither was asked for; else the paired difference over the samples that have both, and a verdict:
+        ``looks`` when the score is surely above all of them, ``does_not_look`` when it is surely near to one
+        (:data:`NEAR`), ``not_clear`` otherwise. *Surely*: by the ends of the 95 % interval.
     """
     rows = [row for row in results.rows if row.protocol == protocol and row.value is not None]
-    found: dict[str, Any] = {}
-    for condition in results.manifest["conditions"]:
-        pairs = [(row.value, row.values.get(condition)) for row in rows]
-        both = [(one, two) for one, two in pairs if one is not None and two is not None]
-        if both:
-            own, other = exact_mean([one for one, _ in both]), exact_mean([two for _, two in both])
-            found[condition] = {"videos": len(both), "score": own, "reference": other, "difference": own - other}
+    found = {name: one for name in results.manifest["conditions"] if (one := _against(rows, name)) is not None}
+    ends = [(one["lower"], one["upper"]) for one in found.values()]
+    known = [(lower, upper) for lower, upper in ends if lower is not None and upper is not None]
     if not found:
         return None
-    blind = any(one["difference"] < BLIND_MARGIN for one in found.values())
-    return {**found, "verdict": "does_not_look" if blind else "looks"}
+    if any(upper < NEAR for _, upper in known):
+        verdict = "does_not_look"
+    else:
+        verdict = "looks" if len(known) == len(found) and all(lower > 0 for lower, _ in known) else "not_clear"
+    return {**found, "verdict": verdict}
+
+
+def _against(rows: Sequence[Score], condition: str) -> dict[str, Any] | None:
+    """The score and the one under ``condition``, over the samples that have both."""
+    own: dict[str, list[float]] = {}
+    other: dict[str, list[float]] = {}
+    for row in rows:
+        beside = row.values.get(condition)
+        if row.value is not None and beside is not None:
+            own.setdefault(row.sample, []).append(row.value)
+            other.setdefault(row.sample, []).append(beside)
+    if not own:
+        return None
+    means = [{sample: exact_mean(values) for sample, values in one.items()} for one in (own, other)]
+    paired = paired_difference(*means)
+    return {
+        "samples": paired.n,
+        "score": exact_mean(list(means[0].values())),
+        "reference": exact_mean(list(means[1].values())),
+        "difference": paired.difference,
+        "lower": paired.lower,
+        "upper": paired.upper,
+    }
