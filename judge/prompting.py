@@ -101,8 +101,6 @@ def load_prompt(name: str) -> JudgePrompt:
     path = Path(name)
     if path.suffix in {".yaml", ".yml"}:
         return _read(path.stem, path)
-    if name not in prompt_names():
-        raise InputError(f"no prompt {name!r}; there are {', '.join(prompt_names())} (or give a path to a .yaml)")
     return _shipped(name)
 
 
@@ -113,6 +111,8 @@ def prompt_names() -> list[str]:
 
 @lru_cache(maxsize=16)
 def _shipped(name: str) -> JudgePrompt:
+    if name not in prompt_names():
+        raise InputError(f"no prompt {name!r}; there are {', '.join(prompt_names())} (or give a path to a .yaml)")
     return _read(name, _FOLDER / f"{name}.yaml")
 
 

@@ -113,8 +113,8 @@ class Client(ChatClient):
         about = request.about
         place = (about.get("video", ""), about.get("question", ""))
         truth = self._known(*place) if self.parameters.looks and _media(request) else None
-        # equal questions about nothing are one request, so they have one answer
-        drawn = _Draw(self.parameters, [*place] if truth is not None else ["", _last_text(request)], about)
+        # what it has not seen is all the same to it: no clip, another one, any clip when it does not look
+        drawn = _Draw(self.parameters, [place[0] if truth is not None else "", place[1]], about)
         _, ignored = self.capabilities.split(request.options)
         said = None
         if drawn.number("unreadable") >= self.parameters.unreadable:
@@ -158,8 +158,7 @@ class _Draw:
     def __init__(self, parameters: Parameters, place: Sequence[str], about: Mapping[str, str]) -> None:
         self._seed, self._place = parameters.seed, list(place)
         attempt = about.get("attempt", "0")
-        # the question belongs to it also where the text decides, so that a repeat is a repeat of something
-        again = [*self._place, about.get("question", ""), attempt]
+        again = [*self._place, attempt]
         if attempt != "0" and _hashed(self._seed, [*again, "anew"]) < parameters.noise:
             self._place = again
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gen_eval.records import Answer, Flag, ItemError, Reason
-from gen_eval.replies import Reading
+from gen_eval.replies import Reading, read_phrase, read_reference, read_yes_no
 from judge.questions import JudgeQuestion
 
 READINGS = ("replies", "substring")
@@ -72,13 +72,9 @@ def read(question: JudgeQuestion, reply: Any, reading: str) -> Reading[str]:
         ValueError: there is no such reader.
     """
     if reading == "substring":
-        from gen_eval.replies import read_reference
-
         return read_reference("substring", reply, key=question.truth)
     if reading != "replies":
         raise ValueError(f"there is no reader {reading!r}; there are {', '.join(READINGS)}")
-    from gen_eval.replies import read_phrase, read_yes_no
-
     return read_yes_no(reply) if question.binary is not None else read_phrase(reply, question.truth)
 
 
@@ -98,8 +94,9 @@ def verdict_of(question: JudgeQuestion, answer: Answer, reading: str) -> Verdict
     found = read(question, answer.raw.get("not_text", answer.reply), reading)
     expected = question.binary or question.truth.strip().casefold()
     right = found.value is not None and found.value.strip().casefold() == expected
-    flags = found.unparsed
-    if found.failure is not None and answer.finish_reason == "length" and Flag.CUT_OFF not in flags:
+    # the public code extracts nothing, so nothing can be unreadable to it
+    flags = found.unparsed if reading == "replies" else found.flags
+    if flags and found.failure is not None and answer.finish_reason == "length" and Flag.CUT_OFF not in flags:
         flags = (*flags, Flag.CUT_OFF)
     said = found.value if question.binary is not None else None
     return Verdict(*place, right, said, found.rule, flags, reply=answer.reply)

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gen_eval.records import Answer, Reason
@@ -58,6 +58,7 @@ def test_pairs_by_domain_and_what_one_side_lacks():
 words = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("yn?"), st.sampled_from("yn?")), max_size=30)
 
 
+@settings(max_examples=50)
 @given(words)
 def test_agreement_does_not_care_who_is_first(answers):
     names = {"y": "yes", "n": "no", "?": None}
