@@ -1,5 +1,6 @@
-"""What tests of several packages share: small clips, the command line in its own process, plug-in packages."""
+"""What tests of several packages share: small clips, the command line, plug-in packages, stand-in networks."""
 
+import io
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,8 +48,8 @@ def real_clips():
 class Result:
     """What a command printed and how it ended."""
 
-    def __init__(self, done):
-        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
 
     @property
     def json(self):
@@ -66,16 +68,68 @@ def environment(**more):
 
 
 @pytest.fixture
-def cli(tmp_path):
-    """Run `gen-eval` with arguments, in a process of its own and outside the checkout."""
+def cli_process(tmp_path):
+    """Run `gen-eval` with arguments in a process of its own, from a folder outside the checkout."""
 
-    def run(*arguments, timeout=300, **env):
+    def run(*arguments, **env):
         done = subprocess.run(
-            command(*arguments), capture_output=True, text=True, timeout=timeout, cwd=tmp_path, env=environment(**env)
+            command(*arguments), capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment(**env)
         )
-        return Result(done)
+        return Result(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def cli(tmp_path):
+    """The same in this process, which has loaded everything before; by one worker unless the arguments say otherwise.
+
+    What is about the process itself (kills, signals, what is imported) takes `start` or `cli_process`.
+    """
+
+    def run(*arguments, **env):
+        from api.cli import app
+
+        out, err = io.StringIO(), io.StringIO()
+        printed = redirect_stdout(out), redirect_stderr(err)
+        with as_in_a_new_process(tmp_path, env), printed[0], printed[1], pytest.raises(SystemExit) as ended:
+            app(list(map(str, arguments)), prog_name="gen-eval")
+        return Result(ended.value.code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+@contextmanager
+def as_in_a_new_process(folder, env):
+    """For a call: working folder, environment, path of packages, and what the program reads of them once."""
+    known = set(sys.modules)
+    homes = [home for home in env.get("PYTHONPATH", "").split(os.pathsep) if home not in ("", str(ROOT))]
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            for name, value in {"GEN_EVAL_THREADS": "1", "GEN_EVAL_WORKERS": "1", **env}.items():
+                patch.setenv(name, value)
+            for home in homes:
+                patch.syspath_prepend(home)
+            forget_what_was_read()
+            yield
+    finally:
+        for name in set(sys.modules) - known:
+            if any(str(getattr(sys.modules[name], "__file__", "")).startswith(home) for home in homes):
+                del sys.modules[name]
+        forget_what_was_read()
+
+
+def forget_what_was_read():
+    """Settings, the tables of configuration files and those of installed packages are read anew."""
+    from api.services.facts import facts_of
+    from gen_eval import registry
+    from gen_eval.protocols import columns, loading, totals
+    from gen_eval.settings import settings as project_settings
+
+    tables = (loading._protocol_table, loading._presets, totals.total_rules, columns.published_tables)
+    for one in (project_settings, registry._table, facts_of, *tables):
+        one.cache_clear()
 
 
 @pytest.fixture

@@ -1,6 +1,11 @@
-"""Run folders made of rows: what a finished run holds, without decoding a video."""
+"""Run folders made of rows, without decoding a video; runs that are killed on their way."""
 
+import contextlib
 import io
+import json
+import shutil
+import subprocess
+import time
 from dataclasses import replace
 
 import pyarrow as pa
@@ -175,3 +180,46 @@ def plain_run(maker):
         maker.sample("s4", domain=None),
     ]
     return maker("plain", maker.manifest(samples))
+
+
+def groups_done(run):
+    """How many groups a run has written, by its log; -1 before it begins to score."""
+    log = run / "run.log.jsonl"
+    if not log.is_file():
+        return -1
+    whole_lines = log.read_bytes().split(b"\n")[:-1]
+    return sum(json.loads(line)["event"] == "group" for line in whole_lines)
+
+
+def rows_in(path):
+    if not (path / "manifest.json").is_file():
+        return 0
+    with RunFolder(path) as run:
+        return run.store.count(run.id)
+
+
+@pytest.fixture
+def killed(start):
+    """`killed(arguments, run, rows, groups, delay)`: kill a command within its work; returns how many rows it left.
+
+    The kill comes `delay` seconds after so many groups were written, however fast the machine is: none of the rows may
+    be there when it is after no group, a part of the `rows` of the whole run otherwise. A run that had them all before
+    the kill came is begun again and killed earlier.
+    """
+
+    def until(arguments, run, rows, groups=1, delay=0.0, **env):
+        least = min(groups, 1)
+        while True:
+            process = start(*arguments, "--out", run, **env)
+            while process.poll() is None and groups_done(run) < groups:
+                time.sleep(0.005)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(delay)
+            process.kill()
+            assert process.wait() <= 0, process.stderr.read()
+            if least <= (left := rows_in(run)) < rows:
+                return left
+            shutil.rmtree(run)
+            groups, delay = max(least, groups - 1), delay / 2
+
+    return until

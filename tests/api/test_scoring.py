@@ -215,7 +215,7 @@ def test_the_run_folder_is_as_described(cli, small_benchmark, tmp_path):
     assert list((tmp_path / "run" / "frames").glob("*.jpg"))
 
 
-def test_another_package_can_add_a_metric(cli, small_benchmark, plugin, tmp_path):
+def test_another_package_can_add_a_metric(cli_process, small_benchmark, plugin, tmp_path):
     _, videos = small_benchmark(1)
     source = """
 from gen_eval.features import FRAMES, Metric
@@ -239,10 +239,10 @@ METRIC = Length()
     (configs / "length.yaml").write_text("length: {corrected: {}}")
     env = plugin("lengths", source, metrics={"length": "lengths:METRIC", "gone": "no_such_module:METRIC"})
     env["GEN_EVAL_CONFIGS"] = str(tmp_path / "configs")
-    done = cli("score", "quality", "--videos", videos, "--metrics", "length", "--out", "run", "--json", **env)
+    done = cli_process("score", "quality", "--videos", videos, "--metrics", "length", "--out", "run", "--json", **env)
     assert done.code == 0, done
     assert done.json["aggregate"]["length"]["corrected"]["value"] == 9
-    broken = cli("score", "quality", "--videos", videos, "--metrics", "gone", "--out", "run2", **env)
+    broken = cli_process("score", "quality", "--videos", videos, "--metrics", "gone", "--out", "run2", **env)
     assert broken.code == 2
     assert "no_such_module" in broken.err
     assert "Traceback" not in broken.err
