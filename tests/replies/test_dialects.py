@@ -83,6 +83,12 @@ def test_no_reply():
     assert read_reference("substring", "to the right", key="Left").value == "to the right"
 
 
+def test_the_page_names_every_dialect_and_step(request):
+    page = (request.config.rootpath / "docs" / "replies.md").read_text()
+    steps = {name for dialect in ("substring", *COLUMNS) for name, _ in load_dialect(dialect).steps}
+    assert [name for name in (*dialect_names(), *steps) if f"`{name}`" not in page] == []
+
+
 def test_names():
     assert {"substring", *COLUMNS} <= set(dialect_names())
     with pytest.raises(InputError, match=r"no dialect 'mine'; there are .*paibench_u"):
@@ -110,6 +116,5 @@ def test_a_file_is_checked(tmp_path, monkeypatch, content, message):
     folder.mkdir()
     (folder / "own.yaml").write_text(content)
     monkeypatch.setenv("GEN_EVAL_CONFIGS", str(tmp_path))
-    load_dialect.cache_clear()
     with pytest.raises(InputError, match=message):
         load_dialect("own")
