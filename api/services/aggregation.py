@@ -215,7 +215,12 @@ def _main_column(manifest: Mapping[str, Any], metric: str, protocol: str, rows: 
             f"the mean of {metric} under {protocol} is weighted by frames, and the row of {bare.sample}, member "
             f"{bare.member}, has no `count` above 0 in its detail; score again"
         )
-    return Column(values, rule, facts.higher_is_better, facts.unit, weights=weights)
+    return Column(values, rule, facts.higher_is_better, facts.unit, weights=weights, clusters=clusters_of(manifest))
+
+
+def clusters_of(manifest: Mapping[str, Any]) -> dict[str, str] | None:
+    """Sample -> the video that it shares with other samples; ``None`` where samples are independent."""
+    return {entry["id"]: entry["cluster"] for entry in manifest["samples"] if entry.get("cluster")} or None
 
 
 def _weights(rows: Sequence[Score]) -> Weights:

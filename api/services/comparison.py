@@ -13,6 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from api.services import wording
+from api.services.aggregation import clusters_of
 from api.services.differences import Difference, differences
 from api.services.facts import facts_of
 from api.services.pairing import (
@@ -326,7 +327,9 @@ def _metric(
     metric, protocol = pair
     facts, left_out = facts_of(metric), set(skipped)
     kept = [{sample: value for sample, value in side.items() if sample not in left_out} for side in (two, one)]
-    paired = paired_difference(*kept)
+    known = clusters_of(first.manifest)
+    clusters = None if known is None else {sample: known.get(sample, sample) for side in kept for sample in side}
+    paired = paired_difference(*kept, clusters=clusters)
     return MetricDifference(
         metric,
         protocol,

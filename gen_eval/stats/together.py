@@ -33,6 +33,8 @@ class Column:
         unit: of the values.
         interval: whether an interval is wanted.
         weights: of the members that have a value, for the rule ``frame_weighted``.
+        clusters: sample -> what it shares with samples that are not independent of it (a video with several
+            questions): the interval draws these together. Not for the rule ``frame_weighted``.
     """
 
     values: Values
@@ -41,6 +43,7 @@ class Column:
     unit: str
     interval: bool = True
     weights: Weights | None = None
+    clusters: Mapping[str, str] | None = None
 
     def units(self) -> Units:
         """What the mean goes over.
@@ -85,17 +88,26 @@ def _intervals(columns: Sequence[Column]) -> Iterator[tuple[int, Interval]]:
     alike: dict[tuple[int, tuple[int, ...] | None], list[tuple[int, list[float]]]] = defaultdict(list)
     for place, column in enumerate(columns):
         filled = _filled(column)
-        if column.interval and column.rule != "frame_weighted" and len(filled) >= 2:
+        labels = _labels(column, filled)
+        drawn = len(filled) if labels is None else len(set(labels))
+        if column.interval and column.rule != "frame_weighted" and drawn >= 2:
             values = column.units().values
-            sizes = None if column.rule == "sample_first" else tuple(map(len, filled.values()))
-            alike[len(values), sizes].append((place, values))
-    for (_, sizes), found in alike.items():
+            alike[len(values), labels].append((place, values))
+    for (_, labels), found in alike.items():
         matrix = np.array([values for _, values in found]).T
-        labels = None if sizes is None else np.repeat(np.arange(len(sizes)), sizes).tolist()
         intervals = bootstrap_columns(matrix, resamples=RESAMPLES, clusters=labels)
         for (place, _), interval in zip(found, intervals, strict=True):
             assert interval is not None  # no column here has gaps
             yield place, interval
+
+
+def _labels(column: Column, filled: Mapping[str, list[float]]) -> tuple[int, ...] | None:
+    """Cluster of each unit, numbered as they first appear; ``None`` when every unit is drawn by itself."""
+    names = [key if column.clusters is None else column.clusters.get(key, key) for key in filled]
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    if column.rule == "sample_first":
+        return None if len(places) == len(names) else tuple(places[name] for name in names)
+    return tuple(places[name] for name, own in zip(names, filled.values(), strict=True) for _ in own)
 
 
 def _weighted_intervals(columns: Sequence[Column]) -> Iterator[tuple[int, Interval]]:

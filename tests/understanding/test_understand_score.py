@@ -223,3 +223,22 @@ def test_reports_and_comparisons_take_such_runs(score, tmp_path):
     assert "accuracy" in (tmp_path / "report.html").read_text()
     found = compare(*runs, protocol="corrected")
     assert found.others[0].metrics[0].paired.difference == 1.0
+
+
+def test_intervals_of_reports_and_comparisons_draw_whole_videos(score, tmp_path):
+    from api.services.comparison import compare
+
+    shared = [{**one, "video": f"{place // 4}.mp4"} for place, one in enumerate(samples(16))]
+    apart = [{**one, "video": f"{place}.mp4"} for place, one in enumerate(samples(16))]
+    widths = {}
+    for name, data in (("shared", shared), ("apart", apart)):
+        replies = [{"id": f"q{place}", "reply": "D" if place < 8 else "A"} for place in range(16)]
+        own = score(data, replies, tmp_path / name).models[0].aggregate()
+        one = RunResults.read(tmp_path / name).aggregate["accuracy"]["corrected"].main
+        assert (one.lower, one.upper) == (own.whole.bootstrap.lower, own.whole.bootstrap.upper)
+        widths[name] = one.upper - one.lower
+    assert widths["shared"] > widths["apart"]
+    run = RunResults.read(tmp_path / "shared")
+    score(shared, [{"id": f"q{place}", "reply": "D"} for place in range(16)], tmp_path / "better")
+    (found,) = compare(run, RunResults.read(tmp_path / "better"), protocol="corrected").others
+    assert "clusters" in found.metrics[0].paired.interval.method

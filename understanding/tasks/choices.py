@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from gen_eval.mllm import Frames, Message, Options, VideoFile
-from gen_eval.records import Flag
+from gen_eval.records import Flag, Reason
 from gen_eval.replies import Reading, read_choice, read_reference
 from gen_eval.stats import exact_mean
 from understanding.data.choices import ChoiceSample
@@ -90,7 +91,7 @@ class ChoiceTask(Task[ChoiceSample]):
         """Turns and decoding that ask a text model to read ``reply``; its output is one of the letters or NONE."""
         form = self.second_stage
         options = form.decoding()
-        return second_stage_messages(sample, reply, form), _restricted(options, (*sample.letters, NONE))
+        return second_stage_messages(sample, reply, form), replace(options, choices=(*sample.letters, NONE))
 
     def second_stage_reading(self, reply: str | None, sample: ChoiceSample) -> Reading[str]:
         """What the text model found: a letter of the question, or nothing."""
@@ -133,6 +134,14 @@ class ChoiceTask(Task[ChoiceSample]):
             detail=dict(reading.detail),
             member=member,
         )
+
+    def gap(
+        self, sample: ChoiceSample, reason: Reason, message: str = "", *, member: str = "0", **detail: Any
+    ) -> SampleScore:
+        """The score of a question without a reply."""
+        found = super().gap(sample, reason, message, member=member, **detail)
+        drawn = {} if self.reading == REPLIES or found.value is None else {DRAWS_WRONG: found.value}
+        return replace(found, values=drawn)
 
     def aggregate(self, scores: Iterable[SampleScore], *, resamples: int = RESAMPLES) -> TaskAggregate:
         """Accuracy over all and by every way of grouping, with intervals, floors and coverage."""
@@ -198,9 +207,3 @@ def _mean_of(samples: BySample, name: str) -> float | None:
         if values:
             means.append(exact_mean(values))
     return exact_mean(means) if means else None
-
-
-def _restricted(options: Options, choices: tuple[str, ...]) -> Options:
-    from dataclasses import replace
-
-    return replace(options, choices=choices)
