@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from api.services.keeping import Keeper
 from api.services.manifest_entries import Progress, silent
 from gen_eval.mllm import ChatError, ChatRequest
 from gen_eval.mllm.answering import answered
@@ -113,15 +114,17 @@ async def ask_groups_async(
     progress: Progress = silent,
 ) -> None:
     """:func:`ask_groups` for callers with an event loop of their own."""
-    work = _Work(run, model, asker, finish, progress, total=sum(len(group.questions) for group in groups))
-    work.answered_by = digest_of((await asker.identity()).to_json())
+    answered_by = digest_of((await asker.identity()).to_json())
     left = iter(groups)
+    async with Keeper(run) as keeper:
+        work = _Work(run, keeper, model, asker, finish, progress, sum(len(group.questions) for group in groups))
+        work.answered_by = answered_by
 
-    async def worker() -> None:
-        for group in left:  # shared by all workers: each takes the next one
-            await work.do(group)
+        async def worker() -> None:
+            for group in left:  # shared by all workers: each takes the next one
+                await work.do(group)
 
-    await _all_or_first_error([worker() for _ in range(at_once or max(4, 2 * (os.cpu_count() or 1)))])
+        await _all_or_first_error([worker() for _ in range(at_once or max(4, 2 * (os.cpu_count() or 1)))])
 
 
 async def _all_or_first_error(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
@@ -139,9 +142,16 @@ class _Work:
     """What the workers of one call share."""
 
     def __init__(
-        self, run: RunFolder, model: str, asker: Asker, finish: Finish, progress: Progress, *, total: int
+        self,
+        run: RunFolder,
+        keeper: Keeper,
+        model: str,
+        asker: Asker,
+        finish: Finish,
+        progress: Progress,
+        total: int,
     ) -> None:
-        self.run, self.model, self.asker, self.finish = run, model, asker, finish
+        self.run, self.keeper, self.model, self.asker, self.finish = run, keeper, model, asker, finish
         self.answered_by = ""
         self._progress, self._total, self._done = progress, total, 0
         self._decoding = asyncio.Semaphore(os.cpu_count() or 1)
@@ -161,7 +171,7 @@ class _Work:
 
         await _all_or_first_error([one(question) for question in group.questions])
         found.sort(key=lambda answer: answer.key)
-        self.run.write(self.finish(group, found))
+        await self.keeper.write(self.finish(group, found))
         self.run.log(
             "asked",
             group=(group.sample, group.member),
@@ -186,7 +196,9 @@ class _Work:
     ) -> Answer:
         empty = Answer(self.model, group.sample, group.member, question.uid, question.condition)
         if isinstance(shown, ItemError):
-            return self._keep(replace(empty, reason=shown.reason, message=shown.message, shown=shown.detail))
+            return await self.keeper.keep(
+                replace(empty, reason=shown.reason, message=shown.message, shown=shown.detail)
+            )
         request = question.request(shown)
         asked = digest_of({"request": request.digest, "answered_by": self.answered_by})
         if known is not None and known.asked == asked:
@@ -199,13 +211,9 @@ class _Work:
             self._count_failure(error)
             detail = {**facts, "failure": error.detail} if error.detail else facts
             failed = replace(empty, reason=error.reason, message=error.message, shown=detail, attempts=error.attempts)
-            return self._keep(failed)
+            return await self.keeper.keep(failed)
         self._failed_in_a_row = 0
-        return self._keep(answered(empty, reply, self.asker.entry))
-
-    def _keep(self, answer: Answer) -> Answer:
-        self.run.write_answers([answer])
-        return answer
+        return await self.keeper.keep(answered(empty, reply, self.asker.entry))
 
     def _count_failure(self, error: ChatError) -> None:
         """Give up when nothing answers any more, in place of waiting for every question in turn."""
