@@ -44,7 +44,7 @@ def test_a_megabyte_of_one_thing(unit):
     ],
 )
 def test_long_prose(unit, said, chosen):
-    reply = "Cup " + unit * (200_000 // len(unit))
+    reply = "Cup " + unit * (100_000 // len(unit))
     assert read_yes_no(reply).rule == said
     assert read_choice(reply, OPTIONS).rule == chosen
     assert read_phrase(reply, "turn left").rule == "phrase"
