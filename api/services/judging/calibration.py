@@ -29,6 +29,7 @@ from judge.calibration import (
     SHUFFLED,
     WITHOUT_VIDEO,
     Calibration,
+    Looking,
     Trial,
     calibrate,
 )
@@ -108,6 +109,23 @@ class Calibrated:
     confidence: Confidence
     tally: Tally
 
+    @property
+    def currency(self) -> str | None:
+        """Of the cost."""
+        return None if self.judge.model.price is None else self.judge.model.price.currency
+
+    @property
+    def sentence(self) -> str:
+        """The verdict for people."""
+        return {
+            Looking.LOOKS: "It looks: the right video makes its answers clearly better.",
+            Looking.DOES_NOT_LOOK: (
+                "It does not look: with the right video it is not clearly better than without one or with another "
+                "scene's. Do not trust its scores; if it may only be weak, --scenes with more of them tells."
+            ),
+            Looking.NOT_ASKED: "Whether it looks was not found out: no question about that has an answer.",
+        }[self.calibration.looking]
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; nothing that differs between two calls on the same answers."""
         return {
@@ -115,6 +133,7 @@ class Calibrated:
             "judge": {**self.judge.to_json(), "simulated": self.judge.simulated, "identity": dict(self.identity)},
             "preset": {"name": self.preset.name, "digest": self.preset.digest},
             "clips": self.clips,
+            "currency": self.currency,
             **self.calibration.to_json(),
             "confidence": self.confidence.to_json(),
         }
