@@ -34,7 +34,9 @@ class Prepared:
         questions: of each sample.
         protocols: the one that was asked for first.
         matched: which files took no part.
-        rejected: lines and files that cannot be used.
+        rejected: lines and files that cannot be used, and samples without a question.
+        entries: what the manifest says of the samples.
+        repeated: sample and new uid of every question whose own uid came before.
     """
 
     request: DomainRequest
@@ -45,6 +47,7 @@ class Prepared:
     matched: Matched
     rejected: tuple[Rejected, ...]
     entries: tuple[Mapping[str, Any], ...]
+    repeated: tuple[tuple[str, str], ...] = ()
 
     def manifest(self, judge: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:
         """What was asked; its digest is the run's id.
@@ -72,6 +75,7 @@ class Prepared:
             "domains": None if self.request.domains is None else sorted(self.request.domains),
             "limit": self.request.limit,
             "samples": [dict(entry) for entry in self.entries],
+            "repeated_uids": [list(one) for one in self.repeated],
             "unknown_videos": list(self.matched.unknown),
             "not_asked_videos": list(self.matched.not_asked),
             "rejected": [{"where": one.where, "reason": one.reason, "message": one.message} for one in self.rejected],
@@ -104,11 +108,6 @@ def prepare(request: DomainRequest, predicted: Iterable[tuple[str, str]] = (), p
     if whole is None:
         whole = _of_questions(request.data, found.by_sample)
     with_truth = tuple(sample for sample in whole.samples if found.by_sample.get(sample.id))
-    without = [
-        Rejected(sample.id, Rejection.NO_TRUTH, "it has no question that can be asked; it is not scored")
-        for sample in whole.samples
-        if not found.by_sample.get(sample.id)
-    ]
     if not with_truth:
         first = f": {found.rejected[0].where}: {found.rejected[0].message}" if found.rejected else ""
         raise InputError(f"{request.questions or request.data} holds no question for any sample{first}")
@@ -117,8 +116,10 @@ def prepare(request: DomainRequest, predicted: Iterable[tuple[str, str]] = (), p
     digests = Digests(progress, total=sum(len(group.members) for group in matched.groups))
     groups = tuple(with_digests(group, digests) for group in matched.groups)
     entries = tuple(_entry(group, found.by_sample[group.sample.id], digests) for group in groups)
-    rejected = (*whole.rejected, *found.rejected, *without)
-    return Prepared(request, benchmark, groups, found.by_sample, (asked, *others), matched, rejected, entries)
+    rejected = (*whole.rejected, *found.rejected)  # samples without a question are among the latter
+    return Prepared(
+        request, benchmark, groups, found.by_sample, (asked, *others), matched, rejected, entries, found.repeated
+    )
 
 
 def _benchmark(request: DomainRequest) -> Benchmark | None:

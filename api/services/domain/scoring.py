@@ -131,12 +131,10 @@ def score_replies(
         run.mark_shard(how.shard)
         mine = shard_of(prepared.groups, how.shard)
         todo = pending(run, prepared, mine)
-        run.write(absent_rows(maker, todo))
-        for place, (group, member) in places_of(todo).items():
-            if member.problem is None:
-                answers = by_place.get(place, [])
-                run.write_answers(answers)
-                run.write(maker.rows(group, member, answers))
+        places = {place: own for place, own in places_of(todo).items() if own[1].problem is None}
+        run.write_answers(answer for place in places for answer in by_place.get(place, ()))
+        rows = [row for place, own in places.items() for row in maker.rows(*own, by_place.get(place, []))]
+        run.write([*absent_rows(maker, todo), *rows])
         return Judged(run.id, asked=len(todo), kept=len(mine) - len(todo), tally=None)
 
 
