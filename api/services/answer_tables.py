@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from api.services import wording
+from api.services.aggregation import Part, asked_of, tables_of
 from gen_eval.records import Score
 from gen_eval.stats import Aggregate
 
@@ -65,14 +66,41 @@ class ReadAnswer:
 
 def answer_tables(results: RunResults) -> tuple[AnswerTable, ...]:
     """One table a protocol, the one that was asked for first; none for runs that hold no answers."""
+    if results.manifest["track"] == "understanding":
+        return tuple(_group_table(results, *pair) for pair in _asked_first(results))
     if results.manifest["track"] != "domain":
         return ()
     from api.services.domain.further import further_scores
 
-    asked = str(results.manifest["protocol"])
     scores = further_scores(results)
-    ordered = sorted(scores, key=lambda name: (name != asked, name))
-    return tuple(_domain_table(results, name, scores[name]) for name in ordered)
+    return tuple(_domain_table(results, name, scores[name]) for _, name in _asked_first(results))
+
+
+def _asked_first(results: RunResults) -> list[tuple[str, str]]:
+    """Metric and protocol of each table, the protocol that was asked for first."""
+    asked = str(results.manifest["protocol"])
+    return sorted(asked_of(results.manifest), key=lambda pair: (pair[1] != asked, pair))
+
+
+def _group_table(results: RunResults, metric: str, protocol: str) -> AnswerTable:
+    """A metric over all questions and over each of their groups; intervals draw whole videos."""
+    samples = {entry["id"]: dict(entry.get("groups", {})) for entry in results.manifest["samples"]}
+    groups = sorted({(kind, name) for own in samples.values() for kind, name in own.items()})
+    parts = {"all questions": list(samples)} | {
+        f"{kind} {name}": [one for one, own in samples.items() if own.get(kind) == name] for kind, name in groups
+    }
+    rows = [row for row in results.rows if (row.metric, row.protocol) == (metric, protocol)]
+    tables = tables_of(results.manifest, [Part(_of(rows, set(own)), own) for own in parts.values()])
+    found = [table[metric][protocol] for table in tables]
+    lines = [AnswerLine.of(name, one.main) for name, one in zip(parts, found, strict=True)]
+    unread = ", ".join(f"{count} {name}" for name, count in found[0].flags.items()) or "none"
+    without = ", ".join(f"{count} {name}" for name, count in found[0].reasons.items()) or "none"
+    notes = (f"Flags: {unread}.", f"Questions without a value: {without}.")
+    return AnswerTable(f"{metric}, {protocol}", tuple(lines), notes)
+
+
+def _of(rows: Sequence[Score], samples: set[str]) -> list[Score]:
+    return [row for row in rows if row.sample in samples]
 
 
 def _domain_table(results: RunResults, protocol: str, scores: DomainScores) -> AnswerTable:
@@ -106,6 +134,9 @@ def _notes(results: RunResults, scores: DomainScores) -> Iterator[str]:
     if len(counts.seed_counts) > 1:
         uneven = ", ".join(f"{count} with {seeds}" for seeds, count in counts.seed_counts.items())
         yield f"Samples have uneven numbers of seeds: {uneven}."
+    if repeated := results.manifest.get("repeated_uids"):
+        named = wording.listed([f"{uid} of {sample}" for sample, uid in repeated])
+        yield f"Questions whose uid came before in their file, asked under another one: {named}."
     if counts.bare_beside_numbered:
         named = wording.listed(list(counts.bare_beside_numbered))
         yield f"A video without a seed in its name counts as one more seed, beside numbered ones: {named}."
@@ -125,10 +156,23 @@ def read_answers(results: RunResults) -> tuple[tuple[ReadAnswer, ...], int]:
     """Replies under the protocol that was asked for, unreadable and wrong ones first, and how many more there are."""
     protocol = str(results.manifest["protocol"])
     rows = [row for row in results.rows if row.protocol == protocol]
-    found = [(row, one) for row in rows for one in row.detail.get("questions", ())]
+    found = [(row, one) for row in rows for one in _replies(row)]
     found.sort(key=lambda pair: (not pair[1]["flags"], bool(pair[1]["right"])))  # stable: else in key order
     shown = tuple(_read(row, one) for row, one in found[:_SHOWN_ANSWERS])
     return shown, max(0, len(found) - _SHOWN_ANSWERS)
+
+
+def _replies(row: Score) -> Sequence[Mapping[str, Any]]:
+    """The questions of a row: those of a judged video, or the one that an understanding row is about."""
+    if "questions" in row.detail:
+        found: Sequence[Mapping[str, Any]] = row.detail["questions"]
+        return found
+    if "parsed" not in row.detail:
+        return ()
+    right = None if row.value is None else row.value == 1
+    about = {"uid": row.sample, "question": "", "truth": row.detail.get("truth"), "reply": row.detail.get("reply")}
+    read = {"said": row.detail["parsed"], "rule": row.detail.get("rule"), "flags": [str(flag) for flag in row.flags]}
+    return [{**about, **read, "right": right, "reason": row.reason}]
 
 
 def _read(row: Score, one: Mapping[str, Any]) -> ReadAnswer:
@@ -136,11 +180,11 @@ def _read(row: Score, one: Mapping[str, Any]) -> ReadAnswer:
     return ReadAnswer(
         row.sample,
         row.member,
-        f"{one['uid']}: {one['question']}",
-        str(one["truth"]),
+        f"{one['uid']}: {one['question']}" if one["question"] else str(one["uid"]),
+        str(one["truth"] if one["truth"] is not None else wording.NO_VALUE),
         _short(one["reply"]),
         str(one["said"] or wording.NO_VALUE),
-        str(one["rule"]),
+        str(one["rule"] or ""),
         ", ".join(one["flags"]),
         right,
     )

@@ -15,7 +15,7 @@ from gen_eval.data import Benchmark, Rejected, load_benchmark, match_videos
 from gen_eval.data.benchmark import domain_of_id
 from gen_eval.data.matching import Matched
 from gen_eval.protocols import Protocol, load_protocol, protocol_names, totals_of
-from gen_eval.records import Group, InputError, Rejection, Sample, digest_of
+from gen_eval.records import Group, InputError, Sample, digest_of
 from gen_eval.records.run import MANIFEST_FORMAT
 from judge.domain import METRIC
 from judge.questions import JudgeQuestion, load_questions
