@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from api.services.network_facts import networks_of, networks_ran, not_for_commercial_use
+from api.services.network_facts import models_of, networks_of, networks_ran, not_for_commercial_use
 from api.services.wording import NO_VALUE, counted, ends, interval, number, placement
 from gen_eval.records import Status
 
@@ -50,6 +50,9 @@ def print_summary(to: Console, results: RunResults) -> None:
         to.print(f"networks ran on: {placement(networks['placement'])}")
     for used in not_for_commercial_use(networks_of(results.manifest)):
         to.print(f"licence: {used.title} ({used.terms})", markup=False, soft_wrap=True)
+    for model in models_of(results.manifest):
+        if model.restricted:
+            to.print(f"licence: {model.role} {model.name} ({model.terms})", markup=False, soft_wrap=True)
 
 
 def print_published(to: Console, results: Sequence[RunResults]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,11 +12,11 @@ from api.cli import options
 from api.cli.door import console, door, note, print_json, progress_bar
 
 if TYPE_CHECKING:
-    from api.services.understanding.documents import TaskDocument
+    from api.services.understanding.documents import ModelScores
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Ask vision-language models the questions of a task, and score replies.",
+    help="Ask models the questions of a task; score replies.",
     rich_markup_mode=None,
 )
 
@@ -86,10 +87,13 @@ def score(
         limit=limit,
         store=store,
     )
+    if out is not None:
+        _write_reports(found.models, store)
     if json:
         print_json(found.to_json())
     else:
-        _print(found)
+        for one in found.models:
+            _print_model(one, "")
     return found.exit_code
 
 
@@ -197,6 +201,7 @@ def run(
     )
     with progress_bar() as move:
         found = run_task(request, out, Working(store=store), progress=move)
+    _write_reports([one.scores for one in found.runs], store)
     if json:
         print_json(found.to_json())
     else:
@@ -264,12 +269,17 @@ def _switches(given: str | None) -> tuple[bool, ...]:
     return tuple(word == "on" for word in words)
 
 
-def _print(found: TaskDocument) -> None:
-    for one in found.models:
-        _print_model(one, "")
+def _write_reports(models: Sequence[ModelScores], store: str | None) -> None:
+    """A report in the folder of each run."""
+    from api.services.reporting import write_report
+    from api.services.results import RunResults
+
+    for one in models:
+        if one.run is not None:
+            write_report([RunResults.read(one.run, store=store)], one.run / "report.html")
 
 
-def _print_model(scores: Any, condition: str) -> None:
+def _print_model(scores: ModelScores, condition: str) -> None:
     from rich.table import Table
     from rich.text import Text
 

@@ -143,6 +143,43 @@ def not_for_commercial_use(networks: Sequence[UsedNetwork]) -> tuple[UsedNetwork
     return tuple(one for one in networks if one.sha256 is not None and one.commercial != "yes")
 
 
+@dataclass(frozen=True)
+class AskedModel:
+    """A model whose answers scores of a run come from.
+
+    Attributes:
+        role: what it was asked as.
+        name: of its entry.
+        id: hub id, provider's id, or what the server calls it.
+        terms: licence and what it means for commercial use, in words.
+        restricted: whether the licence forbids commercial use, or leaves it open.
+    """
+
+    role: str
+    name: str
+    id: str
+    terms: str
+    restricted: bool
+
+
+def models_of(manifest: Mapping[str, Any]) -> tuple[AskedModel, ...]:
+    """The language models that a run asked; a simulated judge is none."""
+    judge, asked = manifest.get("judge") or {}, manifest.get("asked") or {}
+    second = asked.get("second_stage") or {}
+    entries = {"judge": judge.get("model"), "model": asked.get("model"), "second stage": second.get("model")}
+    return tuple(
+        AskedModel(
+            role,
+            str(one["name"]),
+            str(one["id"]),
+            weights.terms_of(one["licence"], one["commercial"]),
+            one["commercial"] != "yes",
+        )
+        for role, one in entries.items()
+        if isinstance(one, Mapping) and one["backend"] != "simulated"
+    )
+
+
 def networks_json(manifest: Mapping[str, Any]) -> dict[str, Any] | None:
     """What ``--json`` says of the networks of a run, ``None`` when it used none."""
     section = manifest.get("networks")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from api.services import wording
 from api.services.answer_tables import AnswerTable, ReadAnswer, answer_tables, read_answers
 from api.services.comparison import Comparison, compare
-from api.services.network_facts import UsedNetwork, networks_of, networks_ran, not_for_commercial_use
+from api.services.network_facts import UsedNetwork, models_of, networks_of, networks_ran, not_for_commercial_use
 from api.services.reporting.charts import HEIGHT, Histogram, IntervalChart
 from api.services.reporting.limits import Limits
 from api.services.reporting.problems import Problem, problems_of
@@ -167,7 +167,10 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
         absent_samples=wording.listed(list(dict.fromkeys(key[1] for key in run.absent))),
         imported=tuple(_imported(run)),
         networks=networks_of(manifest),
-        restricted=tuple(f"{one.title} ({one.terms})" for one in not_for_commercial_use(networks_of(manifest))),
+        restricted=(
+            *(f"{one.title} ({one.terms})" for one in not_for_commercial_use(networks_of(manifest))),
+            *(f"{one.role} {one.name} ({one.terms})" for one in models_of(manifest) if one.restricted),
+        ),
         facts=tuple(_facts(run)),
         rules=tuple(_rules(manifest)),
     )
@@ -220,6 +223,7 @@ def _judge(manifest: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
         ("engine", " ".join(filter(None, (identity["engine"], identity["version"])))),
         ("prompt", f"{prompt['name']}, version {prompt['version']}"),
         ("decoding", options),
+        *[(f"licence of the {one.role}", one.terms) for one in models_of(manifest)],
         ("context", "the model's own" if judge["context"] is None else f"{judge['context']:,} tokens"),
     ]
 
