@@ -12,10 +12,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from gen_eval.data.benchmark import domain_of_id
+from gen_eval.data.benchmark import PAI_G_DOMAINS, domain_of_id
 from gen_eval.protocols import Protocol
 from gen_eval.records import MetricFacts
-from gen_eval.stats import Aggregate, Column, Interval, aggregates, exact_mean, resampled_sums
+from gen_eval.stats import Aggregate, Column, Count, Interval, aggregates, exact_mean, resampled_sums
 from gen_eval.stats.intervals import percentile_interval
 from judge.coverage import Coverage, coverage_of
 from judge.questions import JudgeQuestion
@@ -328,8 +328,6 @@ class _Table:
 
     @staticmethod
     def empty_domains(by_domain: Mapping[str, Aggregate]) -> tuple[str, ...]:
-        from gen_eval.data.benchmark import PAI_G_DOMAINS
-
         return tuple(one for one in PAI_G_DOMAINS if one not in by_domain or by_domain[one].value is None)
 
 
@@ -360,9 +358,7 @@ def _macro(table: _Table, by_domain: Mapping[str, Aggregate], intervals: bool) -
     )
 
 
-def _members(by_domain: Mapping[str, Aggregate]) -> Any:
-    from gen_eval.stats import Count
-
+def _members(by_domain: Mapping[str, Aggregate]) -> Count:
     return Count(sum(one.n for one in by_domain.values()), sum(one.N for one in by_domain.values()))
 
 
