@@ -192,6 +192,8 @@ def test_parse_shows_which_rule_read_what(tmp_path):
         f"{json.dumps({'id': 'one', 'options': {'A': 'x', 'B': 'y'}, 'answer': 'A'})}\n{path.read_text()}\n"
     )
     assert parse_reply("pai/u", "a red bus", lines, sample_id="q")["readings"][0]["value"] == "D"
+    bare = {one["dialect"]: one["value"] for one in parse_reply("pai/u", "Answer: C")["readings"]}
+    assert (bare[None], bare["paibench_u"], bare["physical_ai_understanding"]) == ("C", "A", None)
     with pytest.raises(InputError, match="holds no sample other"):
         parse_reply("pai/u", "x", lines, sample_id="other")
 
@@ -242,3 +244,23 @@ def test_intervals_of_reports_and_comparisons_draw_whole_videos(score, tmp_path)
     score(shared, [{"id": f"q{place}", "reply": "D"} for place in range(16)], tmp_path / "better")
     (found,) = compare(run, RunResults.read(tmp_path / "better"), protocol="corrected").others
     assert "clusters" in found.metrics[0].paired.interval.method
+
+
+def test_the_command_prints_the_document_and_nothing_else(cli, write_lines, tmp_path):
+    data = write_lines("u.jsonl", samples(2))
+    replies = write_lines("r.jsonl", [{"id": "q0", "reply": "D"}, {"id": "q1", "reply": "no idea"}])
+    done = cli("understand", "score", "pai/u", "--data", data, "--predictions", replies, "--out", "run", "--json")
+    assert done.code == 0, done
+    assert done.json == score_predictions("pai/u", data, replies).to_json()
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_importing_tasks_loads_no_torch():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, understanding; understanding.task('pai/u'); print('torch' in sys.modules, 'httpx' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["False", "False"]

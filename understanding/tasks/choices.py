@@ -105,10 +105,9 @@ class ChoiceTask(Task[ChoiceSample]):
     def parse(self, reply: Any, sample: ChoiceSample | Mapping[str, Any]) -> Reading[str]:
         """The letter that ``reply`` gives, as it was shown, by the protocol's reading."""
         one = self.of(sample)
-        options = one.options or dict.fromkeys(self.letters, "")
         if self.reading == REPLIES:
-            return read_choice(reply, options)
-
+            return read_choice(reply, one.options or dict.fromkeys(self.letters, ""))
+        options = one.options or dict.fromkeys(self.letters)  # public code takes an empty text to stand in any reply
         return read_reference(self.reading, reply, options=options, question_id=one.id)
 
     def score(self, parsed: Any, sample: ChoiceSample | Mapping[str, Any], *, member: str = "0") -> SampleScore:
