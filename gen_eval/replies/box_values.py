@@ -62,7 +62,12 @@ class BoxValue:
 
 def box_values(value: Any) -> list[BoxValue]:
     """The elements of a JSON value that stand for boxes; those that cannot be read are among them without numbers."""
-    return list(_elements(value, _DEEPEST))
+    return list(each_box(value))
+
+
+def each_box(value: Any) -> Iterator[BoxValue]:
+    """The same one after the other, for who stops early."""
+    return _elements(value, _DEEPEST)
 
 
 def tagged_boxes(text: str) -> list[Any]:
@@ -90,9 +95,9 @@ def _tagged(content: str) -> Any:
 
 def _elements(value: Any, depth: int) -> Iterator[BoxValue]:
     if isinstance(value, list):
-        if _numbers(value) is not None or not any(isinstance(item, list | dict | str) for item in value):
-            if value:
-                yield _bare(value)
+        many = any(isinstance(item, list | dict) for item in value) or all(isinstance(item, str) for item in value)
+        if _numbers(value) is not None or not many:
+            yield _bare(value)
             return
         for item in value:
             yield from _element(item, depth)
@@ -104,7 +109,7 @@ def _elements(value: Any, depth: int) -> Iterator[BoxValue]:
 
 def _element(item: Any, depth: int) -> Iterator[BoxValue]:
     """One item of a list: a box, an object that has one, or (nested once more) a list of those."""
-    nested = isinstance(item, list) and _numbers(item) is None and any(isinstance(one, list | dict) for one in item)
+    nested = isinstance(item, list) and _numbers(item) is None and all(isinstance(one, list | dict) for one in item)
     if depth > 0 and (nested or isinstance(item, dict)):
         yield from _elements(item, depth - 1)
     else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from gen_eval.records.reasons import Flag
-from gen_eval.replies.box_values import BoxValue, box_values, tagged_boxes
+from gen_eval.replies.box_values import BoxValue, box_values, each_box, tagged_boxes
 from gen_eval.replies.payload import Payload, find_payload
 from gen_eval.replies.prelude import unwrap
 from gen_eval.replies.reading import Reading
@@ -124,7 +124,7 @@ def _located(text: str, values: Literal["first", "all"]) -> Payload | None:
 
 
 def _has_box(value: Any) -> bool:
-    return any(one.numbers is not None for one in box_values(value))
+    return any(one.numbers is not None for one in each_box(value))
 
 
 def _ranges(unit: str, size: Size | None, input_size: Size | None) -> tuple[float, float]:

@@ -18,8 +18,9 @@ from gen_eval.replies.repair import CutError, Reader
 _OPENER = re.compile(r"[\[{]")
 _BETWEEN = re.compile(r"[\s,]*+")
 _FENCE = "```"
-_EFFORT = 8  # characters that may be read for each character of the text
-_LEAST_EFFORT = 10_000
+_EFFORT = 100_000  # characters, beyond the text's own, that may be read in looking for the first value
+_PRICE_OF_TRYING = 8  # characters
+_PRICE_OF_FAILURE = 4  # times the characters
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,55 @@ class Payload:
     closed: Any = None
 
 
+class _Source:
+    """A text with what has been read in it, so that nothing is read twice and hostile text is given up on."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.left = len(text) + _EFFORT
+        self._known: dict[int, tuple[Any, int] | CutError | None] = {}
+
+    def read(self, at: int) -> tuple[Any, int] | None:
+        """The value that begins there, and its end; ``None`` where there is none.
+
+        Raises:
+            CutError: the text ends inside it.
+        """
+        if at not in self._known:
+            self._known[at] = self._read(at)
+        known = self._known[at]
+        if isinstance(known, CutError):
+            raise known
+        return known
+
+    def _read(self, at: int) -> tuple[Any, int] | CutError | None:
+        reader, price = Reader(self.text, at), 1
+        try:
+            return reader.read()
+        except CutError as cut:
+            return cut
+        except ValueError:
+            price = _PRICE_OF_FAILURE
+            return None
+        finally:
+            self.left -= price * (reader.at - at + _PRICE_OF_TRYING)
+
+    def row(self, start: int) -> Iterator[tuple[Any, int, CutError | None]]:
+        """Values from there on with nothing but blanks and commas between, each with its end and that of the gap."""
+        at = start
+        while at < len(self.text) and self.text[at] in "[{":
+            try:
+                read = self.read(at)
+            except CutError as cut:
+                yield None, len(self.text), cut
+                return
+            if read is None:
+                return
+            between = _BETWEEN.match(self.text, read[1])
+            at = between.end() if between else read[1]
+            yield read[0], at, None
+
+
 def find_payload(text: str, wanted: Callable[[Any], bool], *, every: bool = False) -> Payload | None:
     """The JSON of a reply.
 
@@ -52,16 +102,17 @@ def find_payload(text: str, wanted: Callable[[Any], bool], *, every: bool = Fals
         ``None`` when there is no JSON at all. A fenced block or a whole text that is JSON of another kind is returned
         when there is nothing better.
     """
-    blocks = [("fenced block", block)] if (block := first_fenced(text)) is not None else []
+    block, whole = first_fenced(text), _Source(text.strip())
+    blocks = [] if block is None else [("fenced block", _Source(block.strip()))]
     another: Payload | None = None
-    for rule, piece in (*blocks, ("whole text", text)):
-        found = _whole(piece.strip(), rule)
+    for rule, source in (*blocks, ("whole text", whole)):
+        found = _whole(source, rule)
         if found is None:
             continue
         if wanted(found.value) or (found.closed is not None and wanted(found.closed)):
             return found
         another = another or found
-    return _within(text, wanted, every) or another
+    return _within(whole, wanted, every) or another
 
 
 def first_fenced(text: str) -> str | None:
@@ -79,43 +130,26 @@ def first_fenced(text: str) -> str | None:
     return block[word.end() :] if word else block
 
 
-def _whole(piece: str, rule: str) -> Payload | None:
-    """The value, or the values in a row, that ``piece`` consists of."""
+def _whole(source: _Source, rule: str) -> Payload | None:
+    """The value, or the values in a row, that a text consists of."""
+    piece = source.text
     if not piece.startswith(("[", "{")):
         return None
-    try:
-        if "\\u" not in piece:
+    if "\\u" not in piece:
+        try:
             return Payload(json.loads(piece), rule)
-    except (ValueError, RecursionError):
-        pass
+        except (ValueError, RecursionError):
+            pass
     values: list[Any] = []
-    for value, end, cut in _row(piece, 0):
+    for value, end, cut in source.row(0):
         if cut is not None:
             return _cut_payload(cut, f"{rule}, cut off", values)
         values.append(value)
         if end >= len(piece):
             return Payload(_one_or_all(values), rule)
+        if source.left < 0:
+            break
     return None
-
-
-def _row(text: str, start: int, spent: list[int] | None = None) -> Iterator[tuple[Any, int, CutError | None]]:
-    """Values from ``start`` on with nothing but blanks and commas between them; the end of each and what follows."""
-    at = start
-    while at < len(text) and text[at] in "[{":
-        reader = Reader(text, at)
-        try:
-            value, end = reader.read()
-        except CutError as cut:
-            yield None, len(text), cut
-            return
-        except ValueError:
-            return
-        finally:
-            if spent is not None:
-                spent[0] += reader.at - at
-        between = _BETWEEN.match(text, end)
-        at = between.end() if between else end
-        yield value, at, None
 
 
 def _one_or_all(values: list[Any]) -> Any:
@@ -146,14 +180,16 @@ def complete(cut: CutError) -> Any:
     return kept
 
 
-def _within(text: str, wanted: Callable[[Any], bool], every: bool) -> Payload | None:
+def _within(source: _Source, wanted: Callable[[Any], bool], every: bool) -> Payload | None:
     """The first readable value of the wanted kind inside prose, with those that follow it directly."""
     found: list[Any] = []
-    spent, limit, resume = [0], max(_LEAST_EFFORT, _EFFORT * len(text)), 0
-    for opener in _OPENER.finditer(text):
-        if opener.start() < resume or spent[0] > limit:
+    resume = 0
+    for opener in _OPENER.finditer(source.text):
+        if opener.start() < resume:
             continue
-        for value, end, cut in _row(text, opener.start(), spent):
+        if source.left < 0 or (found and not every):
+            break
+        for value, end, cut in source.row(opener.start()):
             if cut is not None:
                 part = _cut_payload(cut, "value in the text, cut off", found)
                 if wanted(part.value) or wanted(part.closed):
@@ -163,6 +199,4 @@ def _within(text: str, wanted: Callable[[Any], bool], every: bool) -> Payload | 
                 resume = end
             else:
                 break
-        if found and not every:
-            break
     return Payload(_one_or_all(found), "value in the text") if found else None

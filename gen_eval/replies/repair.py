@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
@@ -38,9 +39,10 @@ _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|' r"'[^'\\]*+(?:\\.[^'\\]*+)*
 _CLOCK = re.compile(r"[+-]?\d{1,3}(?::\d{1,2}){1,2}(?:\.\d+)?(?=[\s,\]})]|$)")
 _BARE = re.compile(r"""[^\s\[\]{}(),:"']++""")
 _NUMBER = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?")
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(U[0-9a-fA-F]{8}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
 
+_VALUES = frozenset({"value", "value or end"})
 _Expected = Literal["value", "value or end", "key or end", "colon", "comma or end"]
 
 
@@ -58,7 +60,7 @@ class CutError(ValueError):
         self.open, self.closed, self.bare = open_, closed, bare
 
 
-@dataclass
+@dataclass(slots=True)
 class _Frame:
     """One open container."""
 
@@ -148,8 +150,8 @@ class Reader:
         return self.done[0], self.at
 
     def _skip(self) -> None:
-        match = _BLANK.match(self.text, self.at)
-        self.at = match.end() if match else self.at
+        if self.at < len(self.text) and self.text[self.at].isspace() and (match := _BLANK.match(self.text, self.at)):
+            self.at = match.end()
 
     def _fail(self) -> NoReturn:
         expected = self.frames[-1].expected if self.frames else "value"
@@ -174,7 +176,7 @@ class Reader:
     # --- containers
 
     def _open(self, sign: str) -> None:
-        if self.frames and not self.frames[-1].expected.startswith("value"):
+        if self.frames and self.frames[-1].expected not in _VALUES:
             self._fail()
         if len(self.frames) >= DEEPEST:
             raise ValueError(f"more than {DEEPEST} brackets inside one another at character {self.at}")
@@ -184,7 +186,7 @@ class Reader:
 
     def _close(self, sign: str) -> None:
         opener = _CLOSES[sign]
-        if not any(frame.bracket == opener for frame in self.frames):
+        if self.frames[-1].bracket != opener and not any(frame.bracket == opener for frame in self.frames):
             self._fail()
         while True:
             frame = self.frames[-1]
@@ -245,7 +247,7 @@ class Reader:
         top = self.frames[-1]
         if top.expected == "key or end":
             top.key, top.expected = self._key(), "colon"
-        elif top.expected.startswith("value"):
+        elif top.expected in _VALUES:
             quoted = self.text[self.at] in "\"'"
             value = self._scalar()
             if self.at < len(self.text) or quoted:
@@ -309,5 +311,6 @@ def _unescaped(quoted: str) -> str:
 def _resolve(match: re.Match[str]) -> str:
     code = match.group(1)
     if len(code) > 1:
-        return chr(int(code[1:], 16))
+        number = int(code[1:], 16)
+        return chr(number) if number <= sys.maxunicode else "\N{REPLACEMENT CHARACTER}"
     return _ESCAPED.get(code, code)

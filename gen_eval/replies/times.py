@@ -106,7 +106,7 @@ def read_span(
     text = opened.value
     if not text.strip():
         return Reading(None, Flag.EMPTY, "nothing left")
-    payload = find_payload(text, lambda value: bool(_spans(value)[0]))
+    payload = find_payload(text, lambda value: any(_span(element) is not None for element in _elements(value)))
     found, rule, cut = _from_payload(payload)
     if not found and (payload is None or payload.cut):
         found, rule = _from_prose(text)
