@@ -145,7 +145,6 @@ def _answer(record: Any, uids: Mapping[str, set[str]]) -> tuple[Answer, str]:
         raise _Refused(Rejection.CONFLICTING_FIELDS, f"id names the seed {place[1]!r} and seed is {seed!r}")
     given = place[1] if seed is None else str(seed)
     reply, error = _reply(record), record.get("error")
-    failed = {"reason": Reason.ENDPOINT_ERROR, "message": str(error)} if error else {}
     finish = record.get("finish_reason")
     answer = Answer(
         "",
@@ -158,7 +157,8 @@ def _answer(record: Any, uids: Mapping[str, set[str]]) -> tuple[Answer, str]:
         usage=_usage(record.get("usage")),
         attempts=0,
         raw={} if reply is None or isinstance(reply, str) else {NOT_TEXT: reply},
-        **failed,
+        reason=Reason.ENDPOINT_ERROR if error else None,
+        message=str(error) if error else "",
     )
     return answer, str(record.get("model") or "")
 
