@@ -95,10 +95,11 @@ def fake_decoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
     The child's own script is used, with a decoder module beside it that does something before it answers.
     """
 
+    original = Path(_child.__file__)
+
     def install(body: str) -> None:
         folder = tmp_path / "child"
         folder.mkdir(exist_ok=True)
-        original = Path(_child.__file__)
         shutil.copy(original, folder / "_child.py")
         lines = "".join(f"    {line}\n" for line in body.splitlines())
         text = original.with_name("_decoder.py").read_text()
