@@ -64,16 +64,29 @@ POSITIVE: Mapping[str, tuple[str, ...]] = {"lpips": ("lin?.*",)}
 
 def seeded_array(name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """A tensor's stand-in value, float32."""
-    draw = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
+    generator = np.random.default_rng(zlib.crc32(name.encode()))
+    if len(shape) >= 2 and not name.endswith(("running_var", "running_mean")):
+        return _near_unit_scale(generator, shape)
+    draw = generator.standard_normal(shape)
     if name.endswith("running_var"):
         return np.asarray(1 + 0.1 * np.abs(draw), np.float32)
     if name.endswith("running_mean"):
         return np.asarray(0.1 * draw, np.float32)
-    if len(shape) >= 2:  # activations stay near unit scale
-        return np.asarray(draw / np.sqrt(int(np.prod(shape[1:]))), np.float32)
     if name.endswith("weight"):  # of a normalisation layer
         return np.asarray(1 + 0.1 * draw, np.float32)
     return np.asarray(0.02 * draw, dtype=np.float32)
+
+
+def _near_unit_scale(generator: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Numbers that keep activations near unit scale; drawn piece by piece, for memory costs more than drawing."""
+    found = np.empty(int(np.prod(shape)), np.float32)
+    fan_in = int(np.prod(shape[1:]))
+    draw = np.empty(min(len(found), 1 << 15))
+    for start in range(0, len(found), len(draw) or 1):
+        piece = found[start : start + len(draw)]
+        generator.standard_normal(out=draw[: len(piece)])
+        piece[:] = draw[: len(piece)] / np.sqrt(fan_in)
+    return found.reshape(shape)
 
 
 def numbers(module: nn.Module, kind: str) -> dict[str, NDArray[Any]]:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-import subprocess
+import io
+import os
 import sys
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
+from unittest import mock
 
 from gen_eval.records import reasons
 from gen_eval.settings import Settings
@@ -112,16 +115,13 @@ def cli_page() -> str:
 
 
 def _help(command: tuple[str, ...]) -> str:
-    environment = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1", "PATH": ""}
-    done = subprocess.run(
-        [sys.executable, "-m", "api.cli", *command, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-        cwd=HERE.parent,
-    )
-    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    from api.cli import app
+
+    printed = io.StringIO()
+    narrow = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    with mock.patch.dict(os.environ, narrow), redirect_stdout(printed), suppress(SystemExit):
+        app([*command, "--help"], prog_name="gen-eval")
+    return "\n".join(line.rstrip() for line in printed.getvalue().strip().splitlines())
 
 
 PAGES = {"reasons.md": reasons_page, "cli.md": cli_page}
