@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gen_eval.protocols.loading import config_names, read_config
 from gen_eval.records import InputError
 
-
 IN_PROCESS = ("local", "vllm")
 """Backends that run the model themselves."""
 
