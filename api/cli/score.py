@@ -167,9 +167,10 @@ def control(**given: Any) -> int:
 @door
 @_taking({name: _COMMON[name] for name in _JUDGED} | _OF_DOMAIN)
 def domain(**given: Any) -> int:
-    """PAI-Bench-G domain score: a judge answers yes/no questions about each video.
+    """PAI-Bench-G domain score, by a judge that answers questions.
 
-    --judge asks one (resumable; nothing is asked twice), --predictions scores replies that exist.
+    It answers yes or no to questions about each video. --judge asks one (nothing is asked twice), --predictions scores
+    replies that exist.
     """
     from api.services.domain import Judging, score_domain, score_replies
     from api.services.results import RunResults
