@@ -23,6 +23,7 @@ COMMANDS = (
     ("score",),
     ("score", "quality"),
     ("score", "control"),
+    ("score", "domain"),
     ("controls", "extract"),
     ("generate",),
     ("import",),

@@ -45,7 +45,10 @@ def ask(
     dtype: _Dtype = None,
     json: options.Json = False,
 ) -> int:
-    """Ask one question about one video: the reply, what it says by which rule, tokens, cost, what was shown."""
+    """Ask one question about one video.
+
+    Shows the reply, what it says by which rule, tokens, cost, and what was shown.
+    """
     from api.services.judging import ask_one
     from gen_eval.settings import settings
 
@@ -112,7 +115,7 @@ def calibrate(
     dtype: _Dtype = None,
     json: options.Json = False,
 ) -> int:
-    """What a judge is worth, from questions about scenes whose truth is known.
+    """Ask a judge about scenes whose truth is known.
 
     It is asked with the right video, without one, with another scene's, with the two words in the other order, and
     again. The same command goes on where it was stopped.
@@ -180,7 +183,10 @@ def agree(
     store: options.Store = None,
     json: options.Json = False,
 ) -> int:
-    """How far judges agree: share of equal answers and Cohen's kappa of every two, overall and by domain."""
+    """How far judges agree.
+
+    Share of equal answers and Cohen's kappa of every two, overall and by domain.
+    """
     from api.services.judging import agree as compared
 
     found = compared(runs, store=store)
