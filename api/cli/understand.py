@@ -13,6 +13,7 @@ from api.cli.door import console, door, note, print_json, progress_bar
 
 if TYPE_CHECKING:
     from api.services.understanding.documents import ModelScores
+    from api.services.understanding.request import TaskRequest
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -164,7 +165,11 @@ def run(
     limit: options.Limit = None,
     device: Annotated[str | None, typer.Option(help="Where a model in this process runs.")] = None,
     dtype: Annotated[str | None, typer.Option(help="Number format of a model in this process.")] = None,
+    shard: Annotated[
+        str | None, typer.Option(help="Only every N-th question, as i/N; join the runs with `gen-eval merge`.")
+    ] = None,
     store: options.Store = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked; nobody is.")] = False,
     json: options.Json = False,
 ) -> int:
     """Ask a model. Resumable: what was answered is kept and not asked again.
@@ -172,6 +177,7 @@ def run(
     Several numbers of frames, thinking on,off or several efforts are runs of their own in folders below --out, compared
     on the questions that both have.
     """
+    from api.services.scoring import parse_shard
     from api.services.understanding.request import TaskRequest
     from api.services.understanding.running import Working, run_task
     from api.services.wording import tally_line
@@ -199,8 +205,13 @@ def run(
         device=device or settings().device,
         dtype=dtype,
     )
+    if dry_run:
+        return _dry_run(request, as_json=json)
+    part = None if shard is None else parse_shard(shard)
     with progress_bar() as move:
-        found = run_task(request, out, Working(store=store), progress=move)
+        found = run_task(request, out, Working(store=store, shard=part), progress=move)
+    if part is not None:
+        note(f"this is shard {shard}; when all are done: gen-eval merge SHARD... --out RUN")
     _write_reports([one.scores for one in found.runs], store)
     if json:
         print_json(found.to_json())
@@ -211,6 +222,18 @@ def run(
             console().print(f"{second.words} against {first.words}: {_difference(compared)}", markup=False)
     note(tally_line(found.runs[-1].tally))
     return found.exit_code
+
+
+def _dry_run(request: TaskRequest, *, as_json: bool) -> int:
+    from api.services.understanding.forecasting import forecast
+
+    expected = forecast(request)
+    if as_json:
+        print_json(expected)
+        return 0
+    for name, value in expected.items():
+        console().print(f"{name.replace('_', ' ')}: {value}", markup=False, soft_wrap=True)
+    return 0
 
 
 @app.command()

@@ -179,6 +179,36 @@ def test_frames_are_compared_on_the_same_questions(ask, published_folder, script
     assert corrected.found.test == found.comparisons()[0][2].test
 
 
+def test_shards_are_merged_into_the_same_run(ask, published_folder, scripted, tmp_path):
+    from api.services.merging import merge
+
+    made = scripted(key_of)
+    data = published_folder(6)
+    ask(data, out="whole")
+    for place in (1, 2):
+        how = Working(limits=QUICK.limits, shard=(place, 2))
+        request = TaskRequest("pai/u", data, "vlm", preset=str(tmp_path / PRESET), label="alpha")
+        run_task(request, tmp_path / f"shard{place}", how)
+    assert [len(one.asked) for one in made["vlm"]] == [6, 3, 3]
+    merged = merge([tmp_path / "shard1", tmp_path / "shard2"], tmp_path / "merged")
+    assert not merged.missing
+    assert RunResults.read(tmp_path / "merged").to_json() == RunResults.read(tmp_path / "whole").to_json()
+    with RunFolder(tmp_path / "merged") as run:
+        assert len(list(run.answers())) == 6
+
+
+def test_a_dry_run_counts_questions_and_asks_nobody(published_folder, scripted, tmp_path):
+    from api.services.understanding.forecasting import forecast
+
+    made = scripted(key_of)
+    request = TaskRequest("pai/u", published_folder(6, clips=(0, 1)), "qwen3-vl-8b", preset="8-uniform", frames=(0, 2))
+    expected = forecast(request)
+    assert (expected["samples"], expected["without_media"]) == (6, 2)
+    assert [one["questions"] for one in expected["conditions"]] == [6, 4]
+    assert expected["conditions"][0]["tokens"] < expected["conditions"][1]["tokens"]
+    assert not made
+
+
 def test_text_only_needs_no_clips(ask, published_folder, scripted):
     scripted(key_of)
     found = ask(published_folder(4, clips=[]), frames=(0,))

@@ -191,8 +191,7 @@ async def _ask(
     def finish(asked: QuestionGroup, answers: Sequence[Answer]) -> list[Score]:
         return maker.rows(*places[asked.sample, asked.member], answers)
 
-    groups = question_groups(prepared.groups, prepared.questions, asking)
-    mine = [one for one in groups if (one.sample, one.member) in places]
+    mine = question_groups(prepared.groups, prepared.questions, asking, wanted=places.keys())
     await ask_groups_async(run, prepared.request.label, mine, asker, finish, progress=progress)
 
 

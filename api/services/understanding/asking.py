@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from api.services.asking import CLIP, Question, QuestionGroup
+from api.services.shared_clips import SharedClips
 from gen_eval.mllm import ChatRequest, ModelEntry, Options
 from gen_eval.mllm.showing import Shown, show
 from gen_eval.protocols.shown import ShownPreset
-from gen_eval.records import ItemError
 from understanding.data.choices import ChoiceSample
 from understanding.task import Task
 from understanding.tasks.choices import SECOND_STAGE, ChoiceTask
@@ -25,46 +23,6 @@ ROTATION = "rotation:"
 
 _TEXT_TOKENS = 1024
 """Left free for the text of a question besides the reply."""
-
-
-class SharedClips:
-    """Decodes each clip once for all groups that show it, and forgets it after the last of them.
-
-    Args:
-        decode: makes what is shown of a file.
-        paths: the file of every group that will ask for one, so that the last use is known.
-    """
-
-    def __init__(self, decode: Callable[[Path], Shown], paths: Sequence[Path]) -> None:
-        self._decode, self._left = decode, Counter(paths)
-        self._kept: dict[Path, Shown | ItemError] = {}
-        self._guards: dict[Path, threading.Lock] = {}
-        self._lock = threading.Lock()
-
-    def get(self, path: Path) -> Shown:
-        """What is shown of ``path``.
-
-        Raises:
-            ItemError: nothing can be.
-        """
-        with self._lock:
-            guard = self._guards.setdefault(path, threading.Lock())
-        with guard:
-            if path not in self._kept:
-                self._kept[path] = self._decoded(path)
-            found = self._kept[path]
-            self._left[path] -= 1
-            if self._left[path] <= 0:
-                del self._kept[path]
-        if isinstance(found, ItemError):
-            raise found
-        return found
-
-    def _decoded(self, path: Path) -> Shown | ItemError:
-        try:
-            return self._decode(path)
-        except ItemError as error:
-            return error
 
 
 @dataclass(frozen=True)
@@ -103,9 +61,15 @@ class TaskAsking:
         about = {"question": sample.id, "video": sample.cluster}
         return ChatRequest(messages, replace(self.options, seed=self.seeds[member]), about)
 
-    def groups(self, samples: Sequence[Any]) -> list[QuestionGroup]:
-        """One group a sample and seed; those that share a clip follow one another, so that few are held."""
+    def groups(self, samples: Sequence[Any], wanted: Collection[tuple[str, str]] | None = None) -> list[QuestionGroup]:
+        """One group a sample and seed; those that share a clip follow one another, so that few are held.
+
+        Args:
+            samples: what may be asked.
+            wanted: id and seed of what is to be asked; ``None`` for all.
+        """
         places = [(sample, member) for sample in samples for member in self.seeds]
+        places = [place for place in places if wanted is None or (place[0].id, place[1]) in wanted]
         places.sort(key=lambda place: (place[0].cluster, place[0].id, place[1]))
         if self.preset is None:
             return [self._group(sample, member, {}) for sample, member in places]

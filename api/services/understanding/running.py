@@ -20,18 +20,18 @@ from api.services.understanding.documents import ModelScores, Scored, ignored_op
 from api.services.understanding.manifest import manifest_of
 from api.services.understanding.request import Condition, TaskRequest, check_request
 from api.services.understanding.rows import Scorer, by_condition
+from api.services.understanding.runs import ConditionRun, TaskRun
+from gen_eval.execution import shard_of
 from gen_eval.mllm import ModelEntry, load_model
-from gen_eval.mllm.asking import Asker, Limits, Tally, open_client
+from gen_eval.mllm.asking import Asker, Limits, open_client
 from gen_eval.mllm.cache import ReplyCache
-from gen_eval.protocols.shown import ShownPreset, load_shown
+from gen_eval.protocols.shown import load_shown
 from gen_eval.records import Answer, InputError, Reason, Score
 from gen_eval.records.answer import MAIN
 from gen_eval.records.run import RunFolder
 from gen_eval.settings import settings
 from understanding.data.choices import ChoiceSample
 from understanding.data.samples import Samples
-from understanding.scoring.aggregate import by_sample, value_of
-from understanding.scoring.comparing import PairedComparison, compare
 from understanding.scoring.outcome import SampleScore
 from understanding.scoring.rotation import rotation_report
 from understanding.task import REPLIES
@@ -44,91 +44,13 @@ class Working:
 
     Attributes:
         store: database URL for rows and answers instead of the run folders.
+        shard: (i, N) when only every N-th question is to be asked here.
         limits: how hard the endpoint is asked; as set by the environment by default.
     """
 
     store: str | None = None
     limits: Limits | None = None
-
-
-@dataclass(frozen=True)
-class ConditionRun:
-    """One way of asking, done.
-
-    Attributes:
-        condition: what was changed.
-        run: id of the run.
-        path: its folder.
-        scores: everything about it.
-        tally: requests, retries, tokens and cost of this call.
-    """
-
-    condition: Condition
-    run: str
-    path: Path
-    scores: ModelScores
-    tally: Tally
-
-
-@dataclass(frozen=True)
-class TaskRun:
-    """All ways of asking that one call did."""
-
-    task: str
-    runs: Sequence[ConditionRun]
-
-    def comparisons(self) -> list[tuple[Condition, Condition, PairedComparison]]:
-        """Every condition against the first, on the questions that both have."""
-        first, *others = self.runs
-        clusters = _clusters(first.scores)
-        return [
-            (first.condition, one.condition, compare(_values(first.scores), _values(one.scores), clusters))
-            for one in others
-        ]
-
-    def to_json(self) -> dict[str, Any]:
-        """Of one condition the document of ``score``, of several the aggregate of each and what differs."""
-        if len(self.runs) == 1:
-            (only,) = self.runs
-            return {
-                "aggregate": only.scores.aggregate_json(),
-                "rows": only.scores.rows_json(),
-                "run": only.run,
-                "condition": only.condition.words,
-            }
-        return {
-            "conditions": [
-                {
-                    "condition": one.condition.words,
-                    "run": one.run,
-                    "folder": one.path.name,
-                    "aggregate": one.scores.aggregate_json(),
-                    "rows": one.scores.rows_json(),
-                }
-                for one in self.runs
-            ],
-            "comparisons": [
-                {"first": first.words, "second": second.words, **found.to_json()}
-                for first, second, found in self.comparisons()
-            ],
-        }
-
-    @property
-    def exit_code(self) -> int:
-        """The worst of all conditions."""
-        return max(one.scores.exit_code for one in self.runs)
-
-
-def _values(scores: ModelScores) -> dict[str, float | None]:
-    """Question -> its value, the mean over seeds."""
-    main = scores.scorer.main.protocol.name
-    samples = by_sample(scored.scores[main] for scored in scores.scored)
-    return {name: value_of(own) for name, own in samples.items()}
-
-
-def _clusters(scores: ModelScores) -> dict[str, str]:
-    main = scores.scorer.main.protocol.name
-    return {one.scores[main].sample.id: one.scores[main].sample.cluster for one in scores.scored}
+    shard: tuple[int, int] | None = None
 
 
 def run_task(request: TaskRequest, out: Path, how: Working | None = None, *, progress: Progress = silent) -> TaskRun:
@@ -172,6 +94,21 @@ async def run_task_async(
     return TaskRun(request.task, done)
 
 
+def asking_of(
+    request: TaskRequest, condition: Condition, entry: ModelEntry, scorer: Scorer, samples: Samples[Any]
+) -> TaskAsking:
+    """How the questions are put under one condition."""
+    main = scorer.main
+    preset = None
+    if condition.frames != 0:
+        preset = load_shown(request.preset or main.form["preset"])
+        preset = preset if condition.frames is None else preset.with_frames(condition.frames)
+    options = main.decoding(thinking=condition.thinking, effort=condition.effort)
+    seeds: dict[str, int | None] = {str(seed): seed for seed in request.seeds} or {"0": None}
+    rotated = spread_subset([one.id for one in samples.samples], request.rotations)
+    return TaskAsking(main, entry, preset, options, seeds, rotated)
+
+
 def _digest(sample: Any, digests: Digests) -> str | None:
     digests.step()
     return digests.of(sample.media.path) if sample.media is not None and sample.media.path is not None else None
@@ -197,23 +134,16 @@ class _Work:
         return self.condition.frames == 0
 
     @property
+    def mine(self) -> list[Any]:
+        """The questions that are asked here: all, or those of this shard."""
+        return shard_of(self.samples.samples, self.how.shard)
+
+    @property
     def label(self) -> str:
         return self.request.label or self.entry.name
 
-    def preset(self) -> ShownPreset | None:
-        """What is shown."""
-        if self.blind:
-            return None
-        found = load_shown(self.request.preset or self.scorer.main.form["preset"])
-        return found if self.condition.frames is None else found.with_frames(self.condition.frames)
-
     def asking(self) -> TaskAsking:
-        main = self.scorer.main
-        options = main.decoding(thinking=self.condition.thinking, effort=self.condition.effort)
-        seeds: dict[str, int | None] = {str(seed): seed for seed in self.request.seeds} or {"0": None}
-        names = [one.id for one in self.samples.samples]
-        rotated = spread_subset(names, self.request.rotations)
-        return TaskAsking(main, self.entry, self.preset(), options, seeds, rotated)
+        return asking_of(self.request, self.condition, self.entry, self.scorer, self.samples)
 
     async def run(self, asker: Asker, out: Path) -> ConditionRun:
         """Ask, score, and say what came of it."""
@@ -225,7 +155,8 @@ class _Work:
             fixed = {name: manifest[name] for name in ("asked", "preset", "environment")}
             scorer = replace(self.scorer, model=self.label, fixed=fixed)
             with RunFolder.create(out, manifest, store=self.how.store) as run, run.locked():
-                run.log("start", host=platform.node(), questions=len(self.samples.samples))
+                run.mark_shard(self.how.shard)
+                run.log("start", host=platform.node(), questions=len(self.mine))
                 await self._ask(run, asking, asker, scorer)
                 if second is not None:
                     await self._read_failures(run, second[0], scorer)
@@ -269,10 +200,10 @@ class _Work:
     # --- asking ---------------------------------------------------------------------------------------------------
 
     async def _ask(self, run: RunFolder, asking: TaskAsking, asker: Asker, scorer: Scorer) -> None:
-        absent = [] if self.blind else [one for one in self.samples.samples if not _has_media(one)]
+        absent = [] if self.blind else [one for one in self.mine if not _has_media(one)]
         run.write(row for sample in absent for row in self._absent_rows(sample, scorer, asking))
         names = {one.id for one in absent}
-        by_id = {one.id: one for one in self.samples.samples if one.id not in names}
+        by_id = {one.id: one for one in self.mine if one.id not in names}
         pending = self._pending(run, asking, scorer, list(by_id.values()))
 
         def finish(group: QuestionGroup, answers: Sequence[Answer]) -> list[Score]:
@@ -280,7 +211,7 @@ class _Work:
             scores = scorer.scores(by_id[group.sample], group.member, answer)
             return scorer.rows(scores, answer)
 
-        groups = [one for one in asking.groups(list(by_id.values())) if (one.sample, one.member) in pending]
+        groups = asking.groups(list(by_id.values()), wanted=pending)
         await ask_groups_async(run, self.label, groups, asker, finish, progress=self.progress)
 
     def _absent_rows(self, sample: Any, scorer: Scorer, asking: TaskAsking) -> list[Score]:
@@ -352,7 +283,7 @@ class _Work:
         answers = by_condition(list(run.answers()))
         scored: list[Scored] = []
         rotated: list[SampleScore] = []
-        for sample in self.samples.samples:
+        for sample in self.mine:
             missing = not self.blind and not _has_media(sample)
             for member in asking.seeds:
                 own = {} if missing else answers.get((sample.id, member), {})
