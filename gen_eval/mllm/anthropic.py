@@ -15,7 +15,7 @@ from pydantic import Field
 
 from gen_eval.mllm.chat import ChatRequest, Frames, Image, Message, Options, Reply, Text
 from gen_eval.mllm.client import Capabilities, ChatClient, ChatError, Identity
-from gen_eval.mllm.encoding import check_parts, count_of, entries, in_base64, loose, mapping, usage_of
+from gen_eval.mllm.encoding import Verbatim, check_parts, count_of, entries, loose, mapping, usage_of
 from gen_eval.mllm.entry import ModelEntry
 from gen_eval.mllm.obeying import disobeyed
 from gen_eval.mllm.parameters import Parameters, check_effort
@@ -132,7 +132,7 @@ def _turn(message: Message) -> dict[str, Any]:
         if isinstance(part, Text):
             content.append({"type": "text", "text": part.text})
         elif isinstance(part, Image):
-            source = {"type": "base64", "media_type": part.media_type, "data": in_base64(part.data)}
+            source = {"type": "base64", "media_type": part.media_type, "data": Verbatim(part.base64)}
             content.append({"type": "image", "source": source})
     return {"role": message.role, "content": content}
 

@@ -11,7 +11,6 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
@@ -66,7 +65,9 @@ class ReplyCache:
         Raises:
             InputError: the file cannot be written.
         """
-        text = json.dumps(asdict(reply), ensure_ascii=True, allow_nan=False)
+        chances = None if reply.logprobs is None else [vars(one) for one in reply.logprobs]
+        values = {**vars(reply), "usage": vars(reply.usage), "logprobs": chances, "raw": dict(reply.raw)}
+        text = json.dumps(values, ensure_ascii=True, allow_nan=False)
         with self._used() as connection:
             connection.execute("INSERT OR REPLACE INTO replies (key, reply) VALUES (?, ?)", (key, text))
 

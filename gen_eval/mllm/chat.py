@@ -6,6 +6,7 @@ decoding. Everything in it is plain and immutable, so that its digest is what a 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -51,6 +52,11 @@ class Image:
     def sha256(self) -> str:
         """Digest of the bytes."""
         return hashlib.sha256(self.data).hexdigest()
+
+    @cached_property
+    def base64(self) -> str:
+        """The bytes as text, made once for all requests that show the picture."""
+        return base64.b64encode(self.data).decode("ascii")
 
     def identity(self) -> dict[str, Any]:
         """What of this part moves a reply."""

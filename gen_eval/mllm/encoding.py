@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import base64
+import json
+import re
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -11,15 +13,69 @@ from gen_eval.mllm.client import Capabilities, ChatError
 from gen_eval.mllm.showing import loose_parts
 from gen_eval.records import InputError, Reason
 
-
-def in_base64(data: bytes) -> str:
-    """``data`` as text."""
-    return base64.b64encode(data).decode("ascii")
+_MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9.+-]+")
 
 
-def data_address(media_type: str, *pieces: bytes) -> str:
-    """A ``data:`` address; several pieces are joined by commas."""
-    return f"data:{media_type};base64,{','.join(map(in_base64, pieces))}"
+class Verbatim(str):
+    """Text that stands in JSON as it is: base64 and what is put before it. See :func:`as_json`."""
+
+    __slots__ = ()
+
+
+def address_of(picture: Image) -> Verbatim:
+    """The picture as a ``data:`` address."""
+    return _address(picture.media_type, picture.base64)
+
+
+def address_of_video(*pieces: str, media_type: str) -> Verbatim:
+    """A video, or the pictures that it is made of, in base64, as a ``data:`` address."""
+    return _address(media_type, ",".join(pieces))
+
+
+def _address(media_type: str, content: str) -> Verbatim:
+    if not _MEDIA_TYPE.fullmatch(media_type):
+        raise InputError(f"a picture's media type must be like image/jpeg, not {media_type!r}")
+    return Verbatim(f"data:{media_type};base64,{content}")
+
+
+def as_json(body: Mapping[str, Any]) -> bytes:
+    """``body`` as JSON.
+
+    Pictures are put in as they are: looking for something to escape in megabytes of base64 would take longer than
+    everything else that is done for a request.
+
+    >>> as_json({"a": [Verbatim("x"), 1.5]})
+    b'{"a": ["x", 1.5]}'
+    """
+    kept: list[str] = []
+    mark = secrets.token_hex(8)  # no text can hold it
+
+    def shortened(value: Any) -> Any:
+        if isinstance(value, Verbatim):
+            kept.append(value)
+            return mark
+        if isinstance(value, dict):
+            return {key: shortened(one) for key, one in value.items()}
+        return [shortened(one) for one in value] if isinstance(value, list) else value
+
+    between = json.dumps(shortened(dict(body)), ensure_ascii=True, allow_nan=False).split(mark)
+    pieces = [between[0]]
+    for long, after in zip(kept, between[1:], strict=True):
+        pieces += (long, after)
+    return "".join(pieces).encode("ascii")
+
+
+def content_of(video: VideoFile) -> bytes:
+    """The bytes of a video file.
+
+    Raises:
+        ChatError: it cannot be read.
+    """
+    try:
+        return video.path.read_bytes()
+    except OSError as error:
+        message = f"{video.path.name} cannot be read: {error.strerror}"
+        raise ChatError(Reason.MISSING_MEDIA, message, attempts=0) from None
 
 
 def loose(parts: Sequence[Part]) -> Iterator[Text | Image | VideoFile]:

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from gen_eval.mllm.chat import ChatRequest, Frames, Image, Message, Reply, Text, TokenChance, VideoFile
 from gen_eval.mllm.client import Capabilities, ChatClient, ChatError, Identity
-from gen_eval.mllm.encoding import check_parts, count_of, entries, in_base64, likeliest, loose, mapping, usage_of
+from gen_eval.mllm.encoding import Verbatim, check_parts, count_of, entries, likeliest, loose, mapping, usage_of
 from gen_eval.mllm.entry import ModelEntry
 from gen_eval.mllm.obeying import disobeyed
 from gen_eval.mllm.parameters import Parameters, check_effort
@@ -145,7 +145,7 @@ class Client(ChatClient):
             if isinstance(part, Text):
                 found.append({"text": part.text})
             elif isinstance(part, Image):
-                found.append({"inlineData": {"mimeType": part.media_type, "data": in_base64(part.data)}})
+                found.append({"inlineData": {"mimeType": part.media_type, "data": Verbatim(part.base64)}})
             else:
                 found.append(await self._video(part))
         return found

@@ -7,14 +7,26 @@ where the engine has a form for it and the entry's model is best shown one.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
 from gen_eval.mllm.chat import ChatRequest, Form, Frames, Image, Message, Part, Reply, Text, VideoFile
 from gen_eval.mllm.client import Capabilities, ChatClient, ChatError, Identity
-from gen_eval.mllm.encoding import chances_of, check_parts, data_address, entries, loose, mapping, usage_of
+from gen_eval.mllm.encoding import (
+    address_of,
+    address_of_video,
+    chances_of,
+    check_parts,
+    content_of,
+    entries,
+    loose,
+    mapping,
+    usage_of,
+)
 from gen_eval.mllm.engines import Engine, VideoParts, engine_names, load_engine
 from gen_eval.mllm.entry import ModelEntry
 from gen_eval.mllm.obeying import disobeyed
@@ -48,7 +60,11 @@ class Client(ChatClient):
     @property
     def engine(self) -> Engine:
         """What is known of the server; the least that all have, until it was asked."""
-        return self._engine or load_engine(_FALLBACK)
+        return self._engine or self._least
+
+    @cached_property
+    def _least(self) -> Engine:
+        return load_engine(_FALLBACK)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -67,7 +83,7 @@ class Client(ChatClient):
                 raise MissingPart(
                     f"the model server cannot be asked: {error}. Start it, or correct its address"
                 ) from None
-            self._identity = Identity(served, self.entry.revision, self.engine.name, version)
+            self._identity = Identity(served, self.entry.revision, self.engine.name, version, _root_of(listed, served))
         return self._identity
 
     async def reply(self, request: ChatRequest) -> Reply:
@@ -140,7 +156,7 @@ class Client(ChatClient):
         content: list[dict[str, Any]] = []
         for part in message.parts:
             if isinstance(part, Frames) and video is not None:
-                address = data_address("video/jpeg", *(picture.data for picture in part.pictures))
+                address = address_of_video(*(one.base64 for one in part.pictures), media_type="video/jpeg")
                 content.append({"type": "video_url", "video_url": {"url": address}})
             else:
                 content += [self._part(one) for one in loose([part])]
@@ -150,8 +166,9 @@ class Client(ChatClient):
         if isinstance(part, Text):
             return {"type": "text", "text": part.text}
         if isinstance(part, VideoFile):
-            return {"type": "video_url", "video_url": {"url": data_address("video/mp4", part.path.read_bytes())}}
-        picture = {"url": data_address(part.media_type, part.data)}
+            content = base64.b64encode(content_of(part)).decode("ascii")
+            return {"type": "video_url", "video_url": {"url": address_of_video(content, media_type="video/mp4")}}
+        picture = {"url": address_of(part)}
         detail = {"detail": self._parameters.detail} if self.engine.detail else {}
         return {"type": "image_url", "image_url": {**picture, **detail}}
 
@@ -231,6 +248,12 @@ class Client(ChatClient):
 
 def _names(listed: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted({one["id"] for one in listed if isinstance(one.get("id"), str)})
+
+
+def _root_of(listed: Sequence[Mapping[str, Any]], served: str) -> dict[str, str]:
+    """What stands behind a name that the operator of the server made up, when the server says it."""
+    roots = [one["root"] for one in listed if one.get("id") == served and isinstance(one.get("root"), str)]
+    return {"root": roots[0]} if roots and roots[0] != served else {}
 
 
 def _form_of(parts: Sequence[Part], video: VideoParts | None) -> Form | Any:

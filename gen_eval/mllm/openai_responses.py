@@ -14,7 +14,7 @@ from pydantic import Field
 
 from gen_eval.mllm.chat import ChatRequest, Frames, Image, Message, Reply, Text
 from gen_eval.mllm.client import Capabilities, ChatClient, ChatError, Identity
-from gen_eval.mllm.encoding import chances_of, check_parts, data_address, entries, loose, mapping, usage_of
+from gen_eval.mllm.encoding import address_of, chances_of, check_parts, entries, loose, mapping, usage_of
 from gen_eval.mllm.entry import ModelEntry
 from gen_eval.mllm.obeying import disobeyed
 from gen_eval.mllm.parameters import PictureParameters, check_effort
@@ -100,8 +100,8 @@ class Client(ChatClient):
             if isinstance(part, Text):
                 content.append({"type": text, "text": part.text})
             elif isinstance(part, Image):
-                address = data_address(part.media_type, part.data)
-                content.append({"type": "input_image", "image_url": address, "detail": self._parameters.detail})
+                detail = self._parameters.detail
+                content.append({"type": "input_image", "image_url": address_of(part), "detail": detail})
         return {"role": message.role, "content": content}
 
 

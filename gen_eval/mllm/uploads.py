@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from gen_eval.mllm.chat import VideoFile
 from gen_eval.mllm.client import ChatError
-from gen_eval.mllm.encoding import mapping
+from gen_eval.mllm.encoding import content_of, mapping
 from gen_eval.mllm.wire import Wire
 from gen_eval.records import Reason
 
@@ -64,10 +64,7 @@ class Uploads:
 
     async def _hand_over(self, video: VideoFile) -> Uploaded:
         media_type = _MEDIA_TYPES.get(video.path.suffix.lower(), "video/mp4")
-        try:
-            content = await asyncio.to_thread(video.path.read_bytes)
-        except OSError as error:
-            raise ChatError(Reason.MISSING_MEDIA, f"{video.path.name} cannot be read: {error.strerror}") from None
+        content = await asyncio.to_thread(content_of, video)
         started = await self._wire.send(
             "POST",
             f"{self._wire.root}/upload{self._wire.base.removeprefix(self._wire.root)}/files",

@@ -86,14 +86,14 @@ def test_plain_references_compute_what_ours_do(noise):
 
 def test_all_benches_run_even_after_one_that_missed_its_target(monkeypatch):
     import bench.__main__ as everything
-    from bench import diversity, kernels, networks, pipeline, stats
+    from bench import asking, diversity, kernels, networks, pipeline, stats
 
     ran = []
-    benches = ((kernels, False), (stats, True), (pipeline, True), (networks, True), (diversity, True))
+    benches = ((kernels, False), (stats, True), (pipeline, True), (networks, True), (diversity, True), (asking, True))
     for module, met in benches:
         monkeypatch.setattr(module, "main", lambda arguments, name=module.__name__, met=met: ran.append(name) or met)
     assert everything.main() is False
-    assert ran == ["bench.kernels", "bench.stats", "bench.pipeline", "bench.networks", "bench.diversity"]
+    assert ran == [f"bench.{name}" for name in ("kernels", "stats", "pipeline", "networks", "diversity", "asking")]
 
 
 def test_limits_of_the_pass_over_all_dimensions():

@@ -263,6 +263,11 @@ def test_the_server_says_what_it_is(served, model):
     assert client.capabilities.video_file
 
 
+def test_a_name_that_was_made_up_does_not_hide_the_model(served, say, model):
+    pages = {"/v1/models": say({"data": [{"id": "tiny", "owned_by": "vllm", "root": "org/Tiny-7B"}]})}
+    assert identity_of({}, served(pages=pages), model)[0].extra == {"root": "org/Tiny-7B"}
+
+
 def test_a_gateway_that_lists_nothing_is_asked_for_the_entry_by_its_id(served, say, model):
     pages = {"/v1/models": say({"error": "no"}, status=404), "/version": say({}, status=500)}
     identity, _ = identity_of({}, served(pages=pages), model)
