@@ -320,6 +320,8 @@ class VlmServer:
     `url` is the base of its OpenAI-compatible interface, `model` the name that requests must give.
     """
 
+    patience = 120
+
     def __init__(self, folder, log):
         self.folder, self.model, self.log, self.process = folder, str(folder), log, None
         with socket.socket() as probe:
@@ -344,7 +346,7 @@ class VlmServer:
                 stderr=log,
                 start_new_session=True,
             )
-        for _ in range(1200):
+        for _ in range(10 * self.patience):
             if self.process.poll() is not None:
                 break
             try:
@@ -386,6 +388,8 @@ def vlm_server(tmp_path_factory):
 class VllmServer(VlmServer):
     """A real vLLM, run by the interpreter that GEN_EVAL_VLLM_PYTHON names."""
 
+    patience = 900
+
     def __init__(self, folder, log):
         super().__init__(folder, log)
         self.model = "tiny"
@@ -394,7 +398,7 @@ class VllmServer(VlmServer):
         return [
             os.environ["GEN_EVAL_VLLM_PYTHON"], "-m", "vllm.entrypoints.openai.api_server", "--model", self.folder,
             "--served-model-name", self.model, "--host", "127.0.0.1", "--port", self.port, "--dtype", "float32",
-            "--enforce-eager", "--max-model-len", 8192, "--max-num-seqs", 4,
+            "--enforce-eager", "--max-model-len", 8192, "--max-num-seqs", 4, "--trust-request-mm-kwargs",
             "--limit-mm-per-prompt", json.dumps({"image": 32, "video": 1}),
             "--media-io-kwargs", json.dumps({"video": {"num_frames": -1}}),
         ]  # fmt: skip

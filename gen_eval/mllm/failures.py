@@ -8,6 +8,7 @@ prompt longer than the model's context                 ``context_overflow``
 refused for its content                                ``content_filter``
 401, 403, a key that is not valid, no quota or credit  the run ends: nothing else would fare better
 404, unknown model                                     the run ends, naming what the server has
+vLLM that takes no options of frames                   the run ends, naming the server's switch
 any other 4xx, a redirect                              ``endpoint_error``, not asked again
 =====================================================  ==============================================================
 """
@@ -58,6 +59,7 @@ _FILTERED = (
 )
 _NO_QUOTA = ("insufficient_quota", "credit balance is too low", "insufficient balance", "billing_hard_limit_reached")
 _BAD_KEY = ("api_key_invalid", "api key not valid", "invalid_api_key", "incorrect api key")
+_NO_FRAME_OPTIONS = ("--trust-request-mm-kwargs",)
 _UNKNOWN_MODEL = ("model_not_found", "server is pinned to", "is not found for api version")
 
 
@@ -131,6 +133,11 @@ def _ending(status: int, lower: str, said: str, place: Place) -> GenEvalError | 
         return MissingPart(f"the account at {place.host} has nothing left to spend: {said}")
     if status in (401, 403) or (status == 400 and _any(_BAD_KEY, lower)):
         return MissingPart(f"{place.host} refuses the request ({status}: {said}); {place.key_hint}")
+    if status == 400 and _any(_NO_FRAME_OPTIONS, lower):
+        return MissingPart(
+            f"{place.host} does not take frames as one video with their times: start it with "
+            "--trust-request-mm-kwargs, or have loose pictures shown (`sees: {form: images}` in the model entry)"
+        )
     if status == 404 or (status == 400 and _any(_UNKNOWN_MODEL, lower)):
         return InputError(f"{place.host} has no such model or address ({status}: {said})")
     return None

@@ -363,31 +363,32 @@ def test_a_domain_run_joins_a_quality_run_in_the_overall_score(benchmark, script
 
 
 @pytest.mark.xdist_group("vlm")
+@pytest.mark.parametrize("engine", ["transformers", pytest.param("vllm", marks=pytest.mark.vllm)])
 def test_a_real_server_is_killed_and_started_again_and_nothing_is_asked_twice(
-    benchmark, tiny_vlm, vlm_server, tmp_path
+    engine, benchmark, tiny_vlm, tmp_path, request
 ):
     from dataclasses import replace
 
-    folder = tiny_vlm("qwen3_vl")
-    server = vlm_server(folder)
+    serve = request.getfixturevalue({"transformers": "vlm_server", "vllm": "vllm_server"}[engine])
+    server = serve(tiny_vlm("qwen3_vl", **({"head": 64} if engine == "vllm" else {})))
     entry = tmp_path / "tiny.yaml"
     entry.write_text(
         f"id: tiny\nbackend: http\nfamily: qwen3_vl\nsees: {{form: images, patch_factor: 32}}\n"
-        f"endpoint: {{base_url: '{server.url}', engine: transformers}}\n"
+        f"endpoint: {{base_url: '{server.url}', engine: {engine}}}\n"
     )
-    request = replace(benchmark(seeds=(0,)), judge=str(entry), preset="2fps-qwen-0.0.14")
-    score_domain(request, tmp_path / "whole", FAST)
+    wanted = replace(benchmark(seeds=(0,)), judge=str(entry), preset="2fps-qwen-0.0.14")
+    score_domain(wanted, tmp_path / "whole", FAST)
 
     def kill_after(_label, done, _total, label="asking"):
         if _label == label and done == 2:
             server.kill()
 
-    score_domain(request, tmp_path / "run", FAST, progress=kill_after)
+    score_domain(wanted, tmp_path / "run", FAST, progress=kill_after)
     with RunFolder(tmp_path / "run") as run:
         before = {one.key: one.reply for one in run.answers() if one.reply is not None}
     assert 0 < len(before) < 6
     server.start()
-    worked = score_domain(request, tmp_path / "run", FAST)
+    worked = score_domain(wanted, tmp_path / "run", FAST)
     assert worked.tally.requests == 6 - len(before)
     first, second = (RunResults.read(tmp_path / name).to_json() for name in ("whole", "run"))
     assert first == second

@@ -316,3 +316,12 @@ def test_usage_that_is_none_is_not_counted(talk, served, say, good, ask_for):
     body = {**good(), "usage": {"prompt_tokens": -3, "completion_tokens": "many"}}
     reply, _ = talk(served(say(body)), ask_for())
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (None, None)
+
+
+def test_a_server_that_takes_no_frames_as_a_video_ends_the_run_and_says_what_to_do(talk, served, say, ask_for):
+    words = "Per-request mm_processor_kwargs are disabled by default. Start the server with --trust-request-mm-kwargs"
+    server = served(say(error(words), status=400))
+    failed, _ = talk(server, ask_for())
+    assert isinstance(failed, MissingPart)
+    assert "start it with --trust-request-mm-kwargs" in str(failed)
+    assert len(server.questions) == 1
