@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gen_eval.records import Reason
 from judge.questions import JudgeQuestion
 from judge.verdict import Verdict
 
@@ -25,6 +26,7 @@ class Coverage:
         unparsed: those of them that could not be read, and are wrong.
         unparsed_by: the same by failure.
         refused: those of them that the endpoint declined to give, and are wrong.
+        missing: those of them that a file of replies does not hold, and are wrong.
         failed_by: questions that were not answered, by reason.
         seed_counts: number of seeds -> number of samples with so many.
         seeds_left_out: seeds that do not count -> number of answers about them.
@@ -41,6 +43,7 @@ class Coverage:
     unparsed: int
     unparsed_by: Mapping[str, int]
     refused: int
+    missing: int
     failed_by: Mapping[str, int]
     seed_counts: Mapping[int, int]
     seeds_left_out: Mapping[str, int]
@@ -94,6 +97,7 @@ def coverage_of(
         unparsed=sum(unparsed.values()),
         unparsed_by=_sorted(unparsed),
         refused=sum(one.reason is not None and str(one.reason.status) == "refused" for one in counted),
+        missing=sum(one.reason is Reason.MISSING_REPLY for one in counted),
         failed_by=_sorted(Counter(str(one.reason) for one in taken if one.reason is not None and one.right is None)),
         seed_counts=dict(sorted(Counter(map(len, seeds_of.values())).items())),
         seeds_left_out=_sorted(Counter(one.seed for one in about if one.seed not in seeds)),

@@ -57,7 +57,12 @@ class Rules:
 
 def rules_of(protocol: Protocol) -> Rules:
     """The rules that a protocol of the domain score states in its section ``decide``."""
-    return Rules(**{name: protocol.decide[name] for name in Rules.__dataclass_fields__})
+    return rules_from(protocol.decide)
+
+
+def rules_from(decide: Mapping[str, Any]) -> Rules:
+    """The rules among the parameters of a section ``decide``, as a manifest keeps it."""
+    return Rules(**{name: decide[name] for name in Rules.__dataclass_fields__})
 
 
 @dataclass(frozen=True)
@@ -380,6 +385,7 @@ __all__ = [
     "by_question",
     "domain_scores",
     "is_right",
+    "rules_from",
     "rules_of",
     "sample_value",
 ]

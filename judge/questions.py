@@ -5,16 +5,14 @@ What cannot be asked is listed with its reason, and the rest is asked. Nothing i
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gen_eval.data import Rejected
 from gen_eval.data.naming import is_unicode, shown_name
+from gen_eval.data.records_file import JSON_LINES, Refused, json_lines, object_of, parsed, required_text
 from gen_eval.records import InputError, Rejection
 from gen_eval.records.files import is_file
 
@@ -23,6 +21,7 @@ _LINES = "questions.jsonl"
 _PROMPT_FILE_END = "_full_info.json"
 _KNOWN = frozenset({"id", "uid", "question", "index2ans", "answer", "task"})
 _BINARY = frozenset({"yes", "no"})
+_CALLED = "the question file"
 
 
 @dataclass(frozen=True)
@@ -90,17 +89,13 @@ class Questions:
         by_sample: id -> its questions in the order of the file; ids sorted; samples without a question are absent.
         rejected: files, lines and questions that cannot be asked, and samples that have none.
         repeated: sample and uid of every question that was given another uid because its own came before.
+        keyless: samples with a question whose key is none of its options, which is not asked.
     """
 
     by_sample: Mapping[str, tuple[JudgeQuestion, ...]]
     rejected: tuple[Rejected, ...] = ()
     repeated: tuple[tuple[str, str], ...] = ()
-
-
-class _Refused(Exception):  # noqa: N818 - it never leaves this module
-    def __init__(self, reason: Rejection, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
+    keyless: tuple[str, ...] = ()
 
 
 def load_questions(data: Path, *, known: Collection[str] | None = None) -> Questions:
@@ -116,14 +111,14 @@ def load_questions(data: Path, *, known: Collection[str] | None = None) -> Quest
         InputError: there are no questions there, or the file cannot be read.
     """
     found = _Collected()
-    if data.is_file() and data.name.endswith((".jsonl", ".jsonl.gz")):
+    if data.is_file() and data.name.endswith(JSON_LINES):
         _from_lines(data, known, found)
     else:
         _from_place(data, known, found)
     for sample in sorted(set(known or ()) - found.by_sample.keys()):
-        found.reject(sample, _Refused(Rejection.NO_TRUTH, "it has no question that can be asked; it is not scored"))
+        found.reject(sample, Refused(Rejection.NO_TRUTH, "it has no question that can be asked; it is not scored"))
     by_sample = {sample: tuple(found.by_sample[sample]) for sample in sorted(found.by_sample)}
-    return Questions(by_sample, tuple(found.rejected), tuple(found.repeated))
+    return Questions(by_sample, tuple(found.rejected), tuple(found.repeated), tuple(sorted(found.keyless)))
 
 
 def is_question_file(path: Path) -> bool:
@@ -132,14 +127,9 @@ def is_question_file(path: Path) -> bool:
     Raises:
         InputError: the file cannot be read.
     """
-    first = next(_lines(path), None)
-    if first is None:
-        return False
-    try:
-        record = _record(first[1])
-    except _Refused:
-        return False
-    return "uid" in record and "question" in record
+    damaged: list[Rejected] = []
+    record = next((record for _, record in json_lines(path, damaged, called=_CALLED)), None)
+    return not damaged and record is not None and "uid" in record and "question" in record
 
 
 class _Collected:
@@ -149,11 +139,12 @@ class _Collected:
         self.by_sample: dict[str, list[JudgeQuestion]] = {}
         self.rejected: list[Rejected] = []
         self.repeated: list[tuple[str, str]] = []
+        self.keyless: set[str] = set()
         self._taken: dict[str, set[str]] = {}
         self._listed: dict[tuple[str, str], int] = {}
 
-    def reject(self, where: str, refusal: _Refused) -> None:
-        self.rejected.append(Rejected(where, refusal.reason, str(refusal)))
+    def reject(self, where: str, refusal: Refused) -> None:
+        self.rejected.append(refusal.at(where))
 
     def add(self, question: JudgeQuestion) -> None:
         """Keep ``question``, under another uid if its own came before in the same sample."""
@@ -202,7 +193,7 @@ def _from_folder(folder: Path, known: Collection[str] | None, found: _Collected)
         where = f"{_FOLDER}/{shown_name(path)}"
         try:
             records = _file_records(path, known)
-        except _Refused as refusal:
+        except Refused as refusal:
             found.reject(where, refusal)
             continue
         for place, record in enumerate(records):
@@ -211,15 +202,15 @@ def _from_folder(folder: Path, known: Collection[str] | None, found: _Collected)
 
 def _file_records(path: Path, known: Collection[str] | None) -> list[Any]:
     if known is not None and path.stem not in known:
-        raise _Refused(Rejection.UNKNOWN_VIDEO, "no sample of the prompt file has this id; its questions are not asked")
+        raise Refused(Rejection.UNKNOWN_VIDEO, "no sample of the prompt file has this id; its questions are not asked")
     if not is_unicode(path.stem):
-        raise _Refused(Rejection.MALFORMED_RECORD, "the file name is not UTF-8 text and can be no id")
+        raise Refused(Rejection.MALFORMED_RECORD, "the file name is not UTF-8 text and can be no id")
     try:
-        content = _parsed(path.read_text(encoding="utf-8"))
+        content = parsed(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise _Refused(Rejection.MALFORMED_RECORD, f"the file cannot be read: {error}") from error
+        raise Refused(Rejection.MALFORMED_RECORD, f"the file cannot be read: {error}") from error
     if not isinstance(content, list):
-        raise _Refused(Rejection.MALFORMED_RECORD, f"expected a list of questions, not {type(content).__name__}")
+        raise Refused(Rejection.MALFORMED_RECORD, f"expected a list of questions, not {type(content).__name__}")
     return content
 
 
@@ -227,14 +218,12 @@ def _file_records(path: Path, known: Collection[str] | None) -> list[Any]:
 
 
 def _from_lines(path: Path, known: Collection[str] | None, found: _Collected) -> None:
-    for number, line in _lines(path):
-        where = f"{path.name}:{number}"
+    for where, record in json_lines(path, found.rejected, called=_CALLED):
         try:
-            record = _record(line)
-            sample = _text(record, "id")
+            sample = required_text(record, "id")
             if known is not None and sample not in known:
-                raise _Refused(Rejection.UNKNOWN_VIDEO, f"no sample has the id {sample!r}; the question is not asked")
-        except _Refused as refusal:
+                raise Refused(Rejection.UNKNOWN_VIDEO, f"no sample has the id {sample!r}; the question is not asked")
+        except Refused as refusal:
             found.reject(where, refusal)
         else:
             _take(where, sample, record, found)
@@ -243,41 +232,28 @@ def _from_lines(path: Path, known: Collection[str] | None, found: _Collected) ->
         raise InputError(f"{path} holds no judge question that can be used{first}")
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8")
-            if path.name.endswith(".gz")
-            else path.open(encoding="utf-8") as file
-        ):
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, line
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise InputError(f"the question file {path} cannot be read: {error}") from error
-
-
 # --- one record -----------------------------------------------------------------------------------------------------
 
 
 def _take(where: str, sample: str, record: Any, found: _Collected) -> None:
     try:
         found.add(_question(sample, record))
-    except _Refused as refusal:
+    except Refused as refusal:
         found.reject(where, refusal)
+        if refusal.reason is Rejection.NO_TRUTH:
+            found.keyless.add(sample)
 
 
 def _question(sample: str, record: Any) -> JudgeQuestion:
-    if not isinstance(record, dict):
-        raise _Refused(Rejection.MALFORMED_RECORD, f"expected an object, not {type(record).__name__}")
-    uid, question = _text(record, "uid"), _text(record, "question")
+    record = object_of(record)
+    uid, question = required_text(record, "uid"), required_text(record, "question")
     options, task = _options(record), record.get("task")
     if task is not None and not isinstance(task, str):
-        raise _Refused(Rejection.MALFORMED_RECORD, f"task must be a text, not {task!r:.60}")
+        raise Refused(Rejection.MALFORMED_RECORD, f"task must be a text, not {task!r:.60}")
     answer = record.get("answer")
     if not isinstance(answer, str) or answer not in options:
         what = "the answer is missing" if answer is None else f"the answer {answer!r:.60} is no key of index2ans"
-        raise _Refused(Rejection.NO_TRUTH, f"{what} ({_listed(options)}); the question is not asked")
+        raise Refused(Rejection.NO_TRUTH, f"{what} ({_listed(options)}); the question is not asked")
     extra = {name: value for name, value in record.items() if name not in _KNOWN}
     return JudgeQuestion(sample, uid, question, options, answer, task or "", extra=extra)
 
@@ -285,46 +261,12 @@ def _question(sample: str, record: Any) -> JudgeQuestion:
 def _options(record: Mapping[str, Any]) -> dict[str, str]:
     options = record.get("index2ans")
     if not isinstance(options, dict) or not options or not all(isinstance(text, str) for text in options.values()):
-        raise _Refused(Rejection.MALFORMED_RECORD, f"index2ans must map keys to answer texts, not {options!r:.80}")
+        raise Refused(Rejection.MALFORMED_RECORD, f"index2ans must map keys to answer texts, not {options!r:.80}")
     return options
 
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"{name!r:.40}" for name in list(names)[:8])
-
-
-def _record(line: str) -> dict[str, Any]:
-    content = _parsed(line)
-    if not isinstance(content, dict):
-        raise _Refused(Rejection.MALFORMED_RECORD, f"expected an object, not {type(content).__name__}")
-    return content
-
-
-def _parsed(text: str) -> Any:
-    try:
-        content = json.loads(text, parse_constant=_refuse_constant)
-        readable = is_unicode(content)
-    except (ValueError, RecursionError) as error:
-        raise _Refused(Rejection.LINE_NOT_JSON, f"not JSON: {error}") from error
-    if not readable:
-        raise _Refused(Rejection.MALFORMED_RECORD, "a text holds half of a surrogate pair, which is no character")
-    return content
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def _text(record: Mapping[str, Any], name: str) -> str:
-    value = record.get(name)
-    if value is None:
-        raise _Refused(Rejection.MISSING_FIELD, f"the field {name} is missing")
-    if not isinstance(value, str) or not value.strip():
-        hint = f'; write "{value}" for a number' if isinstance(value, int) else ""
-        raise _Refused(Rejection.MALFORMED_RECORD, f"{name} must be a text that is not empty, not {value!r:.60}{hint}")
-    if "\0" in value:
-        raise _Refused(Rejection.MALFORMED_RECORD, f"{name} holds a NUL character")
-    return value
 
 
 __all__ = ["JudgeQuestion", "Questions", "is_question_file", "load_questions"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.services import wording
 from api.services.aggregation import Part, asked_of, tables_of
-from gen_eval.records import Score
+from gen_eval.records import Reason, Score
 from gen_eval.stats import Aggregate
 
 if TYPE_CHECKING:
@@ -128,6 +128,8 @@ def _notes(results: RunResults, scores: DomainScores) -> Iterator[str]:
     yield f"Judge: {results.manifest['judge']['title']}."
     unread = ", ".join(f"{count} {name}" for name, count in counts.unparsed_by.items()) or "none"
     yield f"{wording.counted(counts.answers, 'answer')} counted. Unreadable, and counted as wrong: {unread}."
+    if counts.refused or counts.missing:
+        yield f"Declined: {counts.refused}, not there: {counts.missing}; both counted as wrong."
     if counts.failed_by:
         failed = ", ".join(f"{count} {name}" for name, count in counts.failed_by.items())
         yield f"Not answered, and left out: {failed}."
@@ -165,8 +167,7 @@ def read_answers(results: RunResults) -> tuple[tuple[ReadAnswer, ...], int]:
 def _replies(row: Score) -> Sequence[Mapping[str, Any]]:
     """The questions of a row: those of a judged video, or the one that an understanding row is about."""
     if "questions" in row.detail:
-        found: Sequence[Mapping[str, Any]] = row.detail["questions"]
-        return found
+        return [one for one in row.detail["questions"] if one["reason"] != Reason.MISSING_VIDEO]
     if "parsed" not in row.detail:
         return ()
     right = None if row.value is None else row.value == 1

@@ -19,7 +19,7 @@ from gen_eval.mllm import ChatError, ChatRequest
 from gen_eval.mllm.answering import answered
 from gen_eval.mllm.asking import Asker
 from gen_eval.mllm.showing import Shown
-from gen_eval.records import Answer, ItemError, MissingPart, Reason, Score, digest_of
+from gen_eval.records import Answer, ItemError, MissingPart, Score, digest_of
 from gen_eval.records.answer import MAIN
 from gen_eval.records.run import RunFolder
 
@@ -156,6 +156,7 @@ class _Work:
         self._progress, self._total, self._done = progress, total, 0
         self._decoding = asyncio.Semaphore(os.cpu_count() or 1)
         self._failed_in_a_row = 0
+        self._failed_groups: set[tuple[str, str]] = set()
 
     async def do(self, group: QuestionGroup) -> None:
         """Ask what is left of ``group`` and write its rows."""
@@ -208,17 +209,25 @@ class _Work:
         try:
             reply = await self.asker.ask(request)
         except ChatError as error:
-            self._count_failure(error)
+            self._count_failure(error, group)
             detail = {**facts, "failure": error.detail} if error.detail else facts
             failed = replace(empty, reason=error.reason, message=error.message, shown=detail, attempts=error.attempts)
             return await self.keeper.keep(failed)
         self._failed_in_a_row = 0
+        self._failed_groups.clear()
         return await self.keeper.keep(answered(empty, reply, self.asker.entry))
 
-    def _count_failure(self, error: ChatError) -> None:
-        """Give up when nothing answers any more, in place of waiting for every question in turn."""
-        self._failed_in_a_row = self._failed_in_a_row + 1 if error.reason is Reason.ENDPOINT_ERROR else 0
-        if self._failed_in_a_row >= _SILENT_AFTER:
+    def _count_failure(self, error: ChatError, group: QuestionGroup) -> None:
+        """Give up when nothing answers any more, in place of waiting for every question in turn.
+
+        A request that the endpoint understood and refused says that it lives, and one clip that it cannot take, however
+        many questions there are about it, says nothing about the others.
+        """
+        if not error.retry:
+            return
+        self._failed_in_a_row += 1
+        self._failed_groups.add((group.sample, group.member))
+        if self._failed_in_a_row >= _SILENT_AFTER and len(self._failed_groups) > 1:
             raise MissingPart(
                 f"{self._failed_in_a_row} questions in a row got no answer ({error.message}); what was answered is "
                 "kept. Look after the endpoint and run the same command again"

@@ -143,7 +143,8 @@ class RunResults:
     def exit_code(self) -> int:
         """0 done, 1 with failed or refused items, 3 when nothing had a value because parts are absent."""
         statuses = Counter(row.status for row in self.rows)
-        refused = any(row.detail.get("refused") for row in self.rows)  # declined answers count as wrong ones
+        # answers that were declined or are not there count as wrong ones, and are somebody's fault
+        refused = any(row.detail.get("refused") or row.detail.get("missing") for row in self.rows)
         broken = [one for one in self.manifest["rejected"] if one["reason"] not in _LISTED]
         if statuses[Status.FAILED] or statuses[Status.REFUSED] or refused or broken:
             return EXIT_FAILED_ITEMS

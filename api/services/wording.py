@@ -204,11 +204,11 @@ def tally_line(tally: Tally) -> str:
 
     >>> from gen_eval.mllm.asking import Tally
     >>> tally_line(Tally(requests=3, retries=1, cached=2))
-    '3 requests (1 of them again), 2 replies kept from before'
+    '3 requests (1 of them again), 2 questions answered by the reply to an equal request'
     """
     parts = [counted(tally.requests, "request") + (f" ({tally.retries} of them again)" if tally.retries else "")]
     if tally.cached:
-        parts.append(f"{counted(tally.cached, 'reply', 'replies')} kept from before")
+        parts.append(f"{counted(tally.cached, 'question')} answered by the reply to an equal request")
     if tally.failed:
         parts.append(f"{tally.failed} without a reply")
     tokens = [tally.usage.prompt_tokens, tally.usage.completion_tokens]
@@ -217,3 +217,13 @@ def tally_line(tally: Tally) -> str:
     if tally.cost is not None:
         parts.append(f"{tally.cost:.4g} {tally.currency}")
     return ", ".join(parts)
+
+
+def ignored_line(counts: Mapping[str, int]) -> str:
+    """Options that were asked for and had no effect, with the number of replies that say so.
+
+    >>> ignored_line({"logprobs": 12, "top_k": 12})
+    'without effect with this model: logprobs (12 replies), top_k (12 replies)'
+    """
+    named = ", ".join(f"{name} ({counted(count, 'reply', 'replies')})" for name, count in counts.items())
+    return f"without effect with this model: {named}"

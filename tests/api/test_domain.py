@@ -10,7 +10,7 @@ from api.services.results import RunResults
 from gen_eval.media import write_clip
 from gen_eval.mllm import Capabilities, ChatClient, ChatError, Identity, Reply
 from gen_eval.mllm.asking import Limits
-from gen_eval.records import MissingPart, Reason
+from gen_eval.records import InputError, MissingPart, Reason
 from gen_eval.records.run import RunFolder
 
 YES_NO = {"A": "Yes", "B": "No"}
@@ -120,7 +120,11 @@ def test_stored_replies_give_the_recorded_scores(goldens, tmp_path, place):
     data = lay_out(tmp_path, {name: case["questions"].get(name, []) for name in case["prompt_video_ids"]})
     predictions = tmp_path / "replies.jsonl"
     predictions.write_text("".join(json.dumps(one) + "\n" for one in replies_of(case)))
-    score_replies(DomainRequest(None, data, predictions=predictions), tmp_path / "run")
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    for name in case["answers"]:  # replies are scored: nobody looks into the videos
+        (videos / name).write_bytes(name.encode())
+    score_replies(DomainRequest(videos, data, predictions=predictions), tmp_path / "run")
     document = RunResults.read(tmp_path / "run").to_json()
     found = document["aggregate"]["domain_score"]
     assert found["reference"]["value"] == pytest.approx(case["reference"]["overall_accuracy"], abs=1e-9)
@@ -135,6 +139,8 @@ def test_stored_replies_give_the_recorded_scores(goldens, tmp_path, place):
     assert known == pytest.approx(expected["by_domain"], abs=1e-9)
     assert corrected["coverage"]["unparsed"] == expected["coverage"]["unparsed"]
     assert corrected["coverage"]["answers"] == expected["coverage"]["answers"]
+    assert corrected["coverage"]["videos_expected"] == expected["coverage"]["videos_expected"]
+    assert corrected["question_pooled"]["N"] == corrected["video_mean"]["N"] == found["corrected"]["N"]
 
 
 def test_an_id_of_no_domain_stops_the_public_code_and_not_the_run(tmp_path):
@@ -220,6 +226,76 @@ def test_a_reply_that_is_not_there_is_wrong_and_stays_in_the_denominator(tmp_pat
     predictions.write_text(json.dumps({"id": "av_1__0", "uid": "q0", "reply": "yes"}))
     score_replies(DomainRequest(None, data, predictions=predictions), tmp_path / "run")
     assert rows_of(tmp_path / "run")["av_1", "0"].value == 0.5
+    results = RunResults.read(tmp_path / "run")
+    assert results.to_json()["domain"]["protocols"]["corrected"]["coverage"]["missing"] == 1
+    assert results.exit_code == 1
+
+
+def test_a_sample_without_a_line_is_wrong_with_and_without_a_folder_of_videos(tmp_path):
+    data = lay_out(tmp_path, {"av_1": [question("q0")], "av_2": [question("q0")]})
+    predictions, videos = tmp_path / "replies.jsonl", tmp_path / "videos"
+    predictions.write_text(json.dumps({"id": "av_1__0", "uid": "q0", "reply": "yes"}))
+    videos.mkdir()
+    for name in ("av_1__0.mp4", "av_2__0.mp4"):
+        (videos / name).write_bytes(b"not looked into")
+    for place, folder in enumerate((None, videos)):
+        score_replies(DomainRequest(folder, data, predictions=predictions), tmp_path / f"run{place}")
+        main = RunResults.read(tmp_path / f"run{place}").aggregate["domain_score"]["corrected"].main
+        assert (main.value, main.n, main.N) == (0.5, 2, 2)
+
+
+def test_several_systems_in_one_file_are_scored_apart(tmp_path):
+    data = lay_out(tmp_path, {"av_1": [question("q0")]})
+    predictions = tmp_path / "replies.jsonl"
+    lines = [{"id": "av_1__0", "uid": "q0", "reply": said, "model": name} for name, said in (("a", "yes"), ("b", "no"))]
+    predictions.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match=r"several systems \(a, b\)"):
+        score_replies(DomainRequest(None, data, predictions=predictions), tmp_path / "run")
+    for name, value in (("a", 1.0), ("b", 0.0)):
+        score_replies(DomainRequest(None, data, predictions=predictions, model=name), tmp_path / name)
+        results = RunResults.read(tmp_path / name)
+        assert (results.model, results.aggregate["domain_score"]["corrected"].main.value) == (name, value)
+        assert not results.manifest["rejected"]
+
+
+def test_an_own_protocol_is_used_for_every_aggregation(tmp_path):
+    data = lay_out(tmp_path, {"av_1": [question("q0"), question("q0")]})
+    predictions, own = tmp_path / "replies.jsonl", tmp_path / "mine.yaml"
+    lines = [{"id": "av_1__0", "uid": uid, "reply": said} for uid, said in (("q0", "yes"), ("q0#2", "no"))]
+    predictions.write_text("\n".join(map(json.dumps, lines)))
+    own.write_text("domain_score: {base: corrected, decide: {repeated_uid: merged}}")
+    score_replies(DomainRequest(None, data, predictions=predictions, protocol=str(own)), tmp_path / "run")
+    own.unlink()  # the rules stand in the run
+    found = RunResults.read(tmp_path / "run").to_json()["domain"]["protocols"]["mine"]
+    assert (found["question_pooled"]["value"], found["question_pooled"]["members"]["n"]) == (0.5, 1)
+
+
+def test_what_stops_the_public_code_stops_its_row_only(benchmark, scripted, make_clip, tmp_path):
+    request, _ = benchmark(seeds=(0,)), scripted(lambda video, asked: "Yes")
+    write_clip(request.videos / "av_1__0.mp4", make_clip(1, frames=1, height=32), 8.0)
+    broken = [question("q0"), question("q1", "Z")]
+    (request.data / "vqa" / "av_2.json").write_text(json.dumps(broken))
+    score_domain(request, tmp_path / "run", FAST)
+    rows, reference = rows_of(tmp_path / "run"), rows_of(tmp_path / "run", "reference")
+    assert (rows["av_1", "0"].value, list(map(str, rows["av_1", "0"].flags))) == (0.5, ["few_frames", "enlarged"])
+    assert rows["av_2", "0"].value == 1.0
+    for sample, exception in (("av_1", "ValueError"), ("av_2", "KeyError")):
+        assert reference[sample, "0"].reason is Reason.REFERENCE_STOPS
+        assert reference[sample, "0"].detail["reference_exception"] == exception
+    assert reference["robot_1", "0"].value == 0.5
+
+
+def test_one_clip_with_many_questions_that_fails_ends_no_run(tmp_path, make_clip, scripted):
+    many = [question(f"q{number}") for number in range(30)]
+    data = lay_out(tmp_path, {"av_1": many, "av_2": [question("q0")]})
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    for name in ("av_1", "av_2"):
+        write_clip(videos / f"{name}__0.mp4", make_clip(1, frames=3, height=32), 8.0)
+    trouble = ChatError(Reason.ENDPOINT_ERROR, "HTTP 500", retry=True)
+    scripted(lambda video, asked: trouble if video == "av_1__0" else "Yes")
+    score_domain(DomainRequest(videos, data, judge="simulated"), tmp_path / "run", FAST)
+    assert rows_of(tmp_path / "run")["av_2", "0"].value == 1.0
 
 
 # --- asking ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gen_eval.records import Flag, Reason, Score
 from gen_eval.stats import exact_mean, paired_difference
-from judge.domain import METRIC, DomainScores, domain_scores, rules_of
+from judge.domain import METRIC, DomainScores, domain_scores, rules_from
 from judge.questions import JudgeQuestion
 from judge.verdict import Verdict
 
@@ -26,13 +26,11 @@ def further_scores(results: RunResults) -> dict[str, DomainScores]:
 
 
 def _scores(results: RunResults, protocol: str, questions: Mapping[str, tuple[JudgeQuestion, ...]]) -> DomainScores:
-    from gen_eval.protocols import load_protocol
-
     rows = [row for row in results.rows if row.protocol == protocol]
     verdicts = [verdict for row in rows for verdict in _verdicts(row)]
     seeds = {row.member for row in rows}
     expected = {sample: questions.get(sample, ()) for sample in results.domains}
-    rules = rules_of(load_protocol(METRIC.name, protocol))
+    rules = rules_from(results.manifest["metrics"][METRIC.name]["rules"][protocol])
     return domain_scores(verdicts, expected, rules=rules, seeds=seeds, domains=results.domains)
 
 

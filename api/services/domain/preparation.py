@@ -15,7 +15,7 @@ from gen_eval.data import Benchmark, Rejected, load_benchmark, match_videos
 from gen_eval.data.benchmark import domain_of_id
 from gen_eval.data.matching import Matched
 from gen_eval.protocols import Protocol, load_protocol, protocol_names, totals_of
-from gen_eval.records import Group, InputError, Sample, digest_of
+from gen_eval.records import Generation, Group, InputError, Sample, digest_of
 from gen_eval.records.run import MANIFEST_FORMAT
 from judge.domain import METRIC
 from judge.questions import JudgeQuestion, load_questions
@@ -37,6 +37,7 @@ class Prepared:
         rejected: lines and files that cannot be used, and samples without a question.
         entries: what the manifest says of the samples.
         repeated: sample and new uid of every question whose own uid came before.
+        keyless: samples with a question whose key is none of its options.
     """
 
     request: DomainRequest
@@ -48,6 +49,7 @@ class Prepared:
     rejected: tuple[Rejected, ...]
     entries: tuple[Mapping[str, Any], ...]
     repeated: tuple[tuple[str, str], ...] = ()
+    keyless: frozenset[str] = frozenset()
 
     def manifest(self, judge: Mapping[str, Any], preset: Mapping[str, Any]) -> dict[str, Any]:
         """What was asked; its digest is the run's id.
@@ -86,6 +88,8 @@ class Prepared:
             "version": METRIC.version,
             "protocols": {one.name: one.digest for one in self.protocols},
             "members": {one.name: one.aggregate.get("members", "sample_first") for one in self.protocols},
+            # the aggregations are made again from the rows, by the rules of the day on which it was asked
+            "rules": {one.name: dict(one.decide) for one in self.protocols},
         }
 
 
@@ -118,7 +122,16 @@ def prepare(request: DomainRequest, predicted: Iterable[tuple[str, str]] = (), p
     entries = tuple(_entry(group, found.by_sample[group.sample.id], digests) for group in groups)
     rejected = (*whole.rejected, *found.rejected)  # samples without a question are among the latter
     return Prepared(
-        request, benchmark, groups, found.by_sample, (asked, *others), matched, rejected, entries, found.repeated
+        request,
+        benchmark,
+        groups,
+        found.by_sample,
+        (asked, *others),
+        matched,
+        rejected,
+        entries,
+        found.repeated,
+        frozenset(found.keyless),
     )
 
 
@@ -163,8 +176,6 @@ def _matched(
 
 def _of_replies(benchmark: Benchmark, request: DomainRequest, predicted: Iterable[tuple[str, str]]) -> Matched:
     """The generations that replies speak of, where no folder of videos is at hand."""
-    from gen_eval.records import Generation, Reason
-
     taken = set(request.seeds or USUAL_SEEDS)
     members: dict[str, set[str]] = {}
     left: set[str] = set()
@@ -176,9 +187,8 @@ def _of_replies(benchmark: Benchmark, request: DomainRequest, predicted: Iterabl
     groups = []
     for sample in benchmark.samples:
         there = sorted({*members.get(sample.id, ()), *(request.seeds or ())})
-        absent = Generation(sample.id, "0", None, problem=Reason.MISSING_VIDEO)
-        found = [Generation(sample.id, member, None) for member in there]
-        groups.append(Group(request.label, sample, tuple(found) or (absent,)))
+        found = [Generation(sample.id, member, None) for member in there or ["0"]]  # without a line: a missing reply
+        groups.append(Group(request.label, sample, tuple(found)))
     return Matched(tuple(groups), (), tuple(sorted(left)))
 
 

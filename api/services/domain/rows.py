@@ -24,12 +24,14 @@ class RowMaker:
     Attributes:
         questions: of each sample.
         protocols: a row each.
+        keyless: samples with a question whose key is none of its options.
         has_domains: whether a sample without a domain is worth a flag.
         fixed: what all rows depend on besides their video and questions (judge, prompt, preset).
     """
 
     questions: Mapping[str, tuple[JudgeQuestion, ...]]
     protocols: tuple[Protocol, ...]
+    keyless: frozenset[str]
     has_domains: bool
     fixed: Mapping[str, Any]
 
@@ -40,7 +42,9 @@ class RowMaker:
     def without_asking(self, group: Group, member: Generation) -> list[Score]:
         """The rows of a video that cannot be asked about: it is not there, or several claim its place."""
         assert member.problem is not None
-        detail = {"questions": [], "answered": 0, "asked": len(self.questions[group.sample.id]), **member.detail}
+        questions = self.questions[group.sample.id]
+        unasked = [Verdict(group.sample.id, member.member, one.uid, None, reason=member.problem) for one in questions]
+        detail = {**_detail(questions, unasked, ()), **member.detail}
         rows = []
         for protocol in self.protocols:
             reason = protocol.reason(member.problem)
@@ -83,6 +87,10 @@ class RowMaker:
         rules = rules_of(protocol)
         if rules.unknown_domain == "stops" and group.sample.domain is None:
             return _stopped(protocol, detail, f"the id {group.sample.id!r} names no domain", "AssertionError")
+        if protocol.decide["missing_key"] == "stops" and group.sample.id in self.keyless:
+            return _stopped(protocol, detail, "the key of a question is none of its options", "KeyError")
+        if protocol.decide["single_frame"] == "stops" and _single_frame(answers):
+            return _stopped(protocol, detail, "the clip has a single frame", "ValueError")
         unanswered = [one for one in verdicts if one.right is None]
         if unanswered:
             return _unanswered(protocol, unanswered, detail)
@@ -130,6 +138,7 @@ def _detail(
         "answered": sum(one.right is not None for one in verdicts),
         "asked": len(questions),
         "refused": sum(one.reason is Reason.CONTENT_FILTER for one in verdicts),
+        "missing": sum(one.reason is Reason.MISSING_REPLY for one in verdicts),
         "shown": shown,
     }
 
@@ -148,6 +157,10 @@ def _entry(question: JudgeQuestion, verdict: Verdict) -> dict[str, Any]:
         "flags": [str(flag) for flag in verdict.flags],
         "reason": None if verdict.reason is None else str(verdict.reason),
     }
+
+
+def _single_frame(answers: Sequence[Answer]) -> bool:
+    return any(answer.shown.get("total_frames") == 1 for answer in answers if answer.condition == MAIN)
 
 
 def _floors(questions: Sequence[JudgeQuestion]) -> dict[str, float | None]:

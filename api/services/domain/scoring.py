@@ -112,15 +112,20 @@ def score_replies(
         InputError: bad input, or ``out`` holds another run.
     """
     how = how or Judging()
-    assert request.predictions is not None
+    path = request.predictions
+    assert path is not None
     found = load_questions(request.questions or request.data)
-    stored = read_replies(request.predictions, found.by_sample)
+    stored = read_replies(path, found.by_sample, model=request.model)
+    if request.model is None and request.videos is None and stored.model:
+        request = replace(request, model=stored.model)
     prepared = prepare(request, [key[:2] for key in stored.answers], progress)
     prepared = replace(prepared, rejected=(*prepared.rejected, *stored.rejected))
-    source = {"path": request.predictions.name, "sha256": sha256_file(request.predictions)}
+    source = {"path": path.name, "sha256": sha256_file(path)}
     judge = {"name": "stored replies", "title": "stored replies", "simulated": False, "replies": source}
     manifest = prepared.manifest(judge, {"name": "not known", "limit": None, "digest": None})
-    maker = RowMaker(prepared.questions, prepared.protocols, prepared.benchmark.has_domains, {"judge": judge})
+    maker = RowMaker(
+        prepared.questions, prepared.protocols, prepared.keyless, prepared.benchmark.has_domains, {"judge": judge}
+    )
     by_place: dict[tuple[str, str], list[Answer]] = {}
     for (sample, seed, _), answer in stored.answers.items():
         by_place.setdefault((sample, seed), []).append(replace(answer, model=request.label))
@@ -163,6 +168,7 @@ async def _score(
     maker = RowMaker(
         prepared.questions,
         prepared.protocols,
+        prepared.keyless,
         prepared.benchmark.has_domains,
         {"judge": judge, "preset": preset["digest"]},
     )

@@ -60,7 +60,7 @@ def _said(run: RunFolder) -> dict[tuple[str, ...], str | None]:
     for answer in run.answers():
         if answer.condition == MAIN and answer.reason is None:
             place = (answer.sample, answer.member, answer.question, label)
-            found[place] = read_yes_no(answer.raw.get("not_text", answer.reply)).value
+            found[place] = read_yes_no(answer.given).value
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from api.services.understanding.documents import ModelScores, Scored, TaskDocument
 from api.services.understanding.manifest import manifest_of
-from api.services.understanding.rows import NOT_TEXT, Scorer
+from api.services.understanding.rows import Scorer
 from gen_eval.data import Rejected
 from gen_eval.data.naming import is_unicode
 from gen_eval.media import sha256_file

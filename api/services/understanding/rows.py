@@ -9,15 +9,12 @@ from typing import Any
 from api.services.facts import facts_of
 from gen_eval.protocols import protocol_names
 from gen_eval.records import Answer, Flag, Reason, Score, digest_of
-from gen_eval.records.answer import MAIN
+from gen_eval.records.answer import MAIN, NOT_TEXT
 from understanding.data.choices import ChoiceSample
 from understanding.data.samples import TaskSample
 from understanding.scoring.outcome import SampleScore
 from understanding.task import REPLIES, Task, task
 from understanding.tasks.choices import SECOND_STAGE, ChoiceTask
-
-NOT_TEXT = "not_text"
-"""Where an answer keeps a reply that is no text."""
 
 FIRST_STAGE = "first_stage"
 """Further number of a row that the second stage read: its value without that."""
@@ -118,7 +115,7 @@ def _score(
         return bound.gap(sample, Reason.MISSING_REPLY, "no reply stands for this sample", member=member)
     if answer.reason is not None:
         return bound.gap(sample, answer.reason, answer.message, member=member)
-    found = bound.score(bound.parse(answer.raw.get(NOT_TEXT, answer.reply), sample), sample, member=member)
+    found = bound.score(bound.parse(answer.given, sample), sample, member=member)
     if second is not None and found.unparsed and bound.reading == REPLIES:
         found = _second(bound, found, second)
     cut = [Flag.CUT_OFF] if found.unparsed and answer.finish_reason == _LENGTH else []
@@ -187,7 +184,7 @@ def row_json(scorer: Scorer, scores: Mapping[str, SampleScore], answer: Answer |
         "parsed": own.parsed,
         "rule": own.rule,
         "dropped": dict(own.dropped),
-        "reply": None if answer is None else answer.raw.get(NOT_TEXT, answer.reply),
+        "reply": None if answer is None else answer.given,
         "message": own.detail.get("message", ""),
         **{name: _reading_json(score) for name, score in scores.items()},
     }
