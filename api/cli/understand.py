@@ -268,7 +268,9 @@ def _difference(found: Any) -> str:
     from api.services import wording
 
     one = found.difference
-    text = f"{wording.difference(one.difference, 'ratio')} [{wording.span(one.lower, one.upper, 'ratio')}], n = {one.n}"
+    ends = wording.span(one.lower, one.upper, "ratio")
+    told = "no interval: too few videos" if ends == wording.NO_VALUE else f"95 % interval {ends}"
+    text = f"{wording.difference(one.difference, 'ratio')} ({told}), n = {one.n}"
     if found.test is None:
         return text
     return f"{text}; right alone {found.test.only_second} and {found.test.only_first}, p = {found.test.p_value:.3g}"
@@ -306,6 +308,8 @@ def _print_model(scores: ModelScores, condition: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from api.services.understanding.remarks import further_remarks
+
     whole = scores.aggregate()
     given = f", {condition}" if condition else ""
     table = Table(title=Text(f"{scores.scorer.model}{given}: {whole}"), title_justify="left")
@@ -323,7 +327,7 @@ def _print_model(scores: ModelScores, condition: str) -> None:
         )
     to = console()
     to.print(table)
-    for line in _remarks(whole):
+    for line in (*_remarks(whole), *further_remarks(scores.further)):
         to.print(line, markup=False, soft_wrap=True)
 
 

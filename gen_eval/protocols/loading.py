@@ -15,6 +15,7 @@ from gen_eval.protocols.checking import check_parameters, check_sections
 from gen_eval.protocols.model import Preset, Protocol
 from gen_eval.records import InputError
 
+_ONE_OF = {"models": "model entry", "weights": "checkpoint"}
 _SECTIONS = ("measure", "decide", "reasons", "exceptions", "aggregate")
 
 
@@ -41,9 +42,8 @@ def config_path(kind: str, name: str) -> Path:
         if candidate.is_file():
             return candidate
     known = sorted({path.stem for root in _config_roots() for path in (root / kind).glob("*.yaml")})
-    raise InputError(
-        f"no {kind} file named {name!r}; there are {', '.join(known) or 'none'} (or give a path to a .yaml)"
-    )
+    one = _ONE_OF.get(kind, kind.removesuffix("s"))
+    raise InputError(f"no {one} named {name!r}; there are {', '.join(known) or 'none'} (or give a path to a .yaml)")
 
 
 def config_files(kind: str) -> list[Path]:

@@ -133,8 +133,9 @@ def _files(path: Path) -> list[Path]:
         lists = sorted({*path.glob("*.json"), *path.glob("data/*.json")})
         if len(lists) == 1:
             return lists
-        if lists:
-            raise InputError(f"{path} holds {len(lists)} JSON files; name the one with the questions")
+        if known := [*lists, *sorted(path.glob("*.jsonl"))]:
+            named = ", ".join(one.relative_to(path).as_posix() for one in known[:5])
+            raise InputError(f"{path} holds no questions by their usual name, but {named}; name the file that has them")
     raise InputError(
         f"{path} holds no questions of PAI-Bench-U. Expected a folder with data/*.parquet (or one JSON list) and "
         "videos/, one of these files, or .jsonl lines with id, video, question, options, answer"
