@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -130,6 +131,11 @@ def _notes(results: RunResults, scores: DomainScores) -> Iterator[str]:
     yield f"{wording.counted(counts.answers, 'answer')} counted. Unreadable, and counted as wrong: {unread}."
     if counts.refused or counts.missing:
         yield f"Declined: {counts.refused}, not there: {counts.missing}; both counted as wrong."
+    asked = [row.detail for row in results.rows if row.protocol == results.manifest["protocol"]]
+    ignored = sum((Counter(one.get("ignored", {})) for one in asked), Counter[str]())
+    if ignored:
+        named = ", ".join(f"{name} ({count})" for name, count in sorted(ignored.items()))
+        yield f"Options that had no effect, with the number of answers: {named}."
     if counts.failed_by:
         failed = ", ".join(f"{count} {name}" for name, count in counts.failed_by.items())
         yield f"Not answered, and left out: {failed}."

@@ -28,7 +28,7 @@ def answered(empty: Answer, reply: Reply, entry: ModelEntry) -> Answer:
         answered_by=reply.model,
         attempts=reply.attempts,
         seconds=reply.seconds,
-        cost=cost_of(entry, reply.usage),
+        cost=0.0 if reply.cached else cost_of(entry, reply.usage),  # a reply from the cache was paid for before
         raw=reply.raw,
     )
 

@@ -11,6 +11,9 @@ from gen_eval.records.reasons import Reason
 MAIN = ""
 """The condition of the question itself; reference points and checks have names of their own."""
 
+NOT_TEXT = "not_text"
+"""Where ``raw`` keeps a reply that is no text."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -33,7 +36,7 @@ class Answer:
         answered_by: the model's name as the backend gave it.
         attempts: requests that were made; 0 when it came from the cache.
         seconds: of the last attempt. Volatile: no report shows it.
-        cost: in the currency of the model entry, ``None`` when no price is known.
+        cost: in the currency of the model entry, ``None`` when no price is known; 0 for a reply from the cache.
         raw: the backend's answer, whole.
     """
 
@@ -60,6 +63,11 @@ class Answer:
     def key(self) -> tuple[str, str, str, str, str]:
         """What tells answers apart within a run; they are sorted by it."""
         return (self.model, self.sample, self.member, self.question, self.condition)
+
+    @property
+    def given(self) -> Any:
+        """What a reader is given: the text, or whatever came in its place; ``None`` for nothing."""
+        return self.raw.get(NOT_TEXT, self.reply)
 
     @property
     def settled(self) -> bool:

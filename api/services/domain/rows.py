@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -132,6 +133,7 @@ def _verdicts(
 def _detail(
     questions: Sequence[JudgeQuestion], verdicts: Sequence[Verdict], answers: Sequence[Answer]
 ) -> dict[str, Any]:
+    ignored = [name for answer in answers if answer.condition == MAIN for name in answer.shown.get("ignored", ())]
     shown = next((dict(answer.shown) for answer in answers if answer.condition == MAIN and answer.shown), None)
     return {
         "questions": [_entry(*pair) for pair in zip(questions, verdicts, strict=True)],
@@ -140,6 +142,7 @@ def _detail(
         "refused": sum(one.reason is Reason.CONTENT_FILTER for one in verdicts),
         "missing": sum(one.reason is Reason.MISSING_REPLY for one in verdicts),
         "shown": shown,
+        "ignored": dict(sorted(Counter(ignored).items())),
     }
 
 

@@ -176,7 +176,14 @@ async def _score(
         run.mark_shard(how.shard)
         mine = shard_of(prepared.groups, how.shard)
         todo = pending(run, prepared, mine)
-        run.log("start", host=platform.node(), groups=len(mine), pending=len(todo))
+        price = asker.entry.price
+        run.log(
+            "start",
+            host=platform.node(),
+            groups=len(mine),
+            pending=len(todo),
+            price=None if price is None else price.model_dump(),
+        )
         run.write(absent_rows(maker, todo))
         await _ask(run, prepared, todo, asking, asker, maker, progress)
         run.log("end", tally=asker.tally.to_json())
