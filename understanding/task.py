@@ -36,6 +36,7 @@ class Task(ABC, Generic[SampleT]):
         metrics: all metrics, the main one first.
         dialects: readings of public code; empty where there is one only, which the protocol names.
         prompts: file of its prompt forms.
+        table: published table that model entries may name a row of; empty for none.
     """
 
     name: ClassVar[str]
@@ -44,6 +45,7 @@ class Task(ABC, Generic[SampleT]):
     metrics: ClassVar[tuple[str, ...]]
     dialects: ClassVar[tuple[str, ...]] = ()
     prompts: ClassVar[str]
+    table: ClassVar[str] = ""
     value_for_nothing: ClassVar[float] = 0.0  # what an empty answer is worth
 
     def __init__(self, protocol: Protocol, *, dialect: str | None = None, preset: str | None = None) -> None:
@@ -107,8 +109,22 @@ class Task(ABC, Generic[SampleT]):
         """
 
     @abstractmethod
-    def decoding(self, *, thinking: bool | None = None, effort: str | None = None, seed: int | None = None) -> Options:
-        """How replies are decoded under this form of asking."""
+    def decoding(
+        self,
+        *,
+        thinking: bool | None = None,
+        effort: str | None = None,
+        seed: int | None = None,
+        may_reason: bool = False,
+    ) -> Options:
+        """How replies are decoded under this form of asking.
+
+        Args:
+            thinking: whether the model is to reason first; ``None`` leaves it to the model.
+            effort: how much.
+            seed: of sampling.
+            may_reason: whether the model may reason first when nothing is said about it; it then gets the room.
+        """
 
     @property
     @abstractmethod

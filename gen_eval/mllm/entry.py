@@ -54,6 +54,13 @@ class Thinking(_Strict):
     efforts: tuple[str, ...] = ()
 
 
+class PublishedAs(_Strict):
+    """How the model was asked for its row of a published table, as far as the authors say; what they do not is empty."""
+
+    effort: str | None = None
+    preset: str | None = Field(None, description="what it was shown, where that is not what the others were shown")
+
+
 class Endpoint(_Strict):
     """Where it answers. Nothing of this is part of a score's identity."""
 
@@ -81,13 +88,14 @@ class ModelEntry(_Strict):
     commercial: Literal["yes", "no", "unknown"] = "unknown"
     size: str | None = Field(None, description="of the weights in bfloat16, for people")
     rows: Mapping[str, str] = Field(default_factory=dict, description="published table -> its row there")
+    published: Mapping[str, PublishedAs] = Field(default_factory=dict, description="table -> how its row was asked")
     defaults: Mapping[str, Any] = Field(default_factory=dict, description="options of decoding its makers state")
     endpoint: Endpoint = Endpoint()
     parameters: Mapping[str, Any] = Field(default_factory=dict, description="what only its backend understands")
 
     def to_json(self) -> dict[str, Any]:
         """What a manifest records: everything but where it answers and what it costs."""
-        return self.model_dump(mode="json", exclude={"endpoint", "price", "title", "rows", "size"})
+        return self.model_dump(mode="json", exclude={"endpoint", "price", "title", "rows", "published", "size"})
 
 
 def load_model(name: str, *, endpoint: str | None = None, served_as: str | None = None) -> ModelEntry:

@@ -90,6 +90,10 @@ def test_reasoning_has_room_and_is_said():
         "temperature": 0.0, "top_p": 1.0, "max_tokens": 16384, "thinking": True, "effort": "low", "seed": 3,
     }  # fmt: skip
     assert task("pai/u").decoding(thinking=False).max_tokens == 1024
+    assert task("pai/u").decoding(may_reason=True).max_tokens == 16384
+    assert task("pai/u").decoding(may_reason=True, thinking=False).max_tokens == 1024
+    # public code has one number, whether the model reasons or not
+    assert task("pai/u", "reference").decoding(may_reason=True).max_tokens == 32
 
 
 def test_forms_differ_and_their_digest_moves_with_the_words():
@@ -118,7 +122,9 @@ def test_the_second_stage_sees_question_options_and_reply_and_may_say_none():
     sample = bound_task.sample(QUESTION)
     messages, options = bound_task.second_stage_request(sample, "it goes where the sign points")
     assert options.choices == ("A", "B", "D", "NONE")
-    assert options.temperature == 0.0
+    assert (options.temperature, options.thinking, options.max_tokens) == (0.0, False, 512)
+    always = bound_task.second_stage_request(sample, "so", thinking=None, may_reason=True)[1]
+    assert (always.thinking, always.max_tokens) == (None, 16384)
     told = text(messages)
     assert "it goes where the sign points" in told
     assert "B. Right." in told
@@ -128,7 +134,18 @@ def test_the_second_stage_sees_question_options_and_reply_and_may_say_none():
 
 
 @pytest.mark.parametrize(
-    ("said", "read"), [("B", "B"), ("NONE", None), (" b. ", "B"), ("C", None), ("", None), (None, None)]
+    ("said", "read"),
+    [
+        ("B", "B"),
+        ("NONE", None),
+        (" b. ", "B"),
+        ("**(B)**", "B"),
+        ("<think>A? No, it points right.</think>\n\nB", "B"),
+        ("<think>It may be A or B", None),
+        ("C", None),
+        ("", None),
+        (None, None),
+    ],
 )
 def test_what_the_second_stage_may_say(said, read):
     bound_task = task("pai/u")

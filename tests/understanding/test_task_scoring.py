@@ -171,6 +171,23 @@ def test_rotation_tells_content_from_position():
     assert math.fsum(one["correct"] for one in biased["rotations"].values()) == 2
 
 
+def test_seeds_of_a_rotated_question_are_averaged_first():
+    bound = task("pai/u")
+    orders = [sample("a", "C").rotated(places) for places in range(4)]
+    looks = [bound.score(one.answer, one, member="0") for one in orders]
+    first = [bound.score("A", one, member="1") for one in orders]
+    found = rotation_report([*looks, *first])
+    assert (found["questions"], found["seeds"]) == (1, 2)
+    # seed 0 is right in every order, seed 1 only where the right text stands under A (moved on by two)
+    assert [one["correct"] for one in found["rotations"].values()] == [0.5, 0.5, 1, 0.5]
+    assert {one["n"] for one in found["rotations"].values()} == {1}
+    assert found["same_answer"] == {"n": 1, "same": 0.5}
+    assert found["letters"]["A"] == {"chosen": (1 + 3 * 0.5) / 4, "right": 0.25}
+    assert found == rotation_report([*first, *looks])
+    unread = rotation_report([*looks[:3], bound.score(None, orders[3], member="0")])
+    assert unread["same_answer"] == {"n": 0, "same": 0}
+
+
 def test_a_drawn_letter_is_reported_beside_as_wrong():
     from dataclasses import replace
 

@@ -34,26 +34,35 @@ class PromptForm(BaseModel):
     longest_reply: int | None = Field(None, ge=1, description="characters of a reply that are shown, from its end")
     preset: str | None = Field(None, description="what is shown unless another preset is asked for")
     options: Mapping[str, Any] = Field(default_factory=dict, description="of decoding")
-    thinking: Mapping[str, Any] | None = Field(None, description="of decoding when the model reasons first")
+    thinking: Mapping[str, Any] | None = Field(None, description="of decoding when the model may reason first")
+    probes: Mapping[str, str] = Field(default_factory=dict, description="replies that choose nothing, to check a reader")
 
     @property
     def digest(self) -> str:
         """SHA-256 of everything that a message is made of (not of decoding, not of the preset)."""
-        return digest_of(self.model_dump(mode="json", exclude={"options", "thinking", "preset"}))
+        return digest_of(self.model_dump(mode="json", exclude={"options", "thinking", "preset", "probes"}))
 
     def system_turn(self, *, video: bool) -> str | None:
         """The system turn, if there is one."""
         return self.system if video or self.system_without_video is None else self.system_without_video
 
-    def decoding(self, *, thinking: bool | None = None, effort: str | None = None, seed: int | None = None) -> Options:
-        """How replies are decoded.
+    def decoding(
+        self,
+        *,
+        thinking: bool | None = None,
+        effort: str | None = None,
+        seed: int | None = None,
+        may_reason: bool = False,
+    ) -> Options:
+        """How replies are decoded; there is room for reasoning unless it is switched off.
 
         Args:
             thinking: whether the model is to reason first; ``None`` leaves it to the model.
             effort: how much, by the provider's names.
             seed: of sampling.
+            may_reason: whether the model may reason first when nothing is said about it.
         """
-        reasons = thinking or (thinking is None and effort is not None)
+        reasons = thinking is not False and (thinking or effort is not None or may_reason)
         values = self.thinking if reasons and self.thinking is not None else self.options
         base: dict[str, Any] = {"temperature": None, "top_p": None, **values}
         return Options(**base, thinking=thinking, effort=effort, seed=seed)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from gen_eval.mllm import Frames, Message, Options, VideoFile
 from gen_eval.records import Flag, Reason
-from gen_eval.replies import Reading, read_choice, read_reference
+from gen_eval.replies import Reading, read_choice, read_reference, unwrap
 from gen_eval.stats import exact_mean
 from understanding.data.choices import ChoiceSample
 from understanding.messages.choices import choice_messages, second_stage_messages
@@ -35,6 +35,7 @@ DRAWS_WRONG = "draws_wrong"
 
 SECOND_STAGE = "second_stage"
 NONE = "NONE"
+_AROUND_LETTER = " .:()[]*_`'\"\t\r\n"
 
 
 class ChoiceTask(Task[ChoiceSample]):
@@ -76,9 +77,16 @@ class ChoiceTask(Task[ChoiceSample]):
         """
         return choice_messages(self.of(sample), part, self._form, family=family)
 
-    def decoding(self, *, thinking: bool | None = None, effort: str | None = None, seed: int | None = None) -> Options:
+    def decoding(
+        self,
+        *,
+        thinking: bool | None = None,
+        effort: str | None = None,
+        seed: int | None = None,
+        may_reason: bool = False,
+    ) -> Options:
         """How replies are decoded under this form of asking."""
-        return self._form.decoding(thinking=thinking, effort=effort, seed=seed)
+        return self._form.decoding(thinking=thinking, effort=effort, seed=seed, may_reason=may_reason)
 
     # --- the second stage -----------------------------------------------------------------------------------------
 
@@ -87,15 +95,27 @@ class ChoiceTask(Task[ChoiceSample]):
         """How a text model is asked which option a reply chooses."""
         return load_form(self.prompts, SECOND_STAGE)
 
-    def second_stage_request(self, sample: ChoiceSample, reply: str) -> tuple[tuple[Message, ...], Options]:
-        """Turns and decoding that ask a text model to read ``reply``; its output is one of the letters or NONE."""
+    def second_stage_request(
+        self, sample: ChoiceSample, reply: str, *, thinking: bool | None = False, may_reason: bool = False
+    ) -> tuple[tuple[Message, ...], Options]:
+        """Turns and decoding that ask a text model to read ``reply``; its output is one of the letters or NONE.
+
+        Args:
+            sample: the question.
+            reply: what is to be read.
+            thinking: switched off; ``None`` for a model that has no switch.
+            may_reason: whether such a model reasons all the same; it then gets the room.
+        """
         form = self.second_stage
-        options = form.decoding()
+        options = form.decoding(thinking=thinking, may_reason=may_reason)
         return second_stage_messages(sample, reply, form), replace(options, choices=(*sample.letters, NONE))
 
     def second_stage_reading(self, reply: str | None, sample: ChoiceSample) -> Reading[str]:
-        """What the text model found: a letter of the question, or nothing."""
-        said = (reply or "").strip().strip(".()").upper()
+        """What the text model found: a letter of the question, or nothing. It stands alone, reasoning left out."""
+        opened = unwrap(reply)
+        if opened.value is None:
+            return Reading(None, opened.failure, SECOND_STAGE)
+        said = opened.value.strip().strip(_AROUND_LETTER).upper()
         if said in sample.letters:
             return Reading(said, rule=SECOND_STAGE)
         return Reading(None, Flag.NO_ANSWER if said == NONE else Flag.NOT_AN_OPTION, SECOND_STAGE)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from gen_eval.data.records_file import Refused
 from gen_eval.records import InputError
 from understanding.data import pai_u
 from understanding.data.choices import ChoiceSample
-from understanding.data.lines import Refused
 from understanding.data.samples import Samples
 from understanding.scoring.outcome import SampleScore
 from understanding.scoring.public_outputs import harness_output, script_output
@@ -25,6 +25,7 @@ class PaiU(ChoiceTask):
     title: ClassVar[str] = "PAI-Bench-U, understanding of physical video"
     dialects: ClassVar[tuple[str, ...]] = ("paibench_u", "reason_script", "physical_ai_understanding")
     prompts: ClassVar[str] = "pai_u"
+    table: ClassVar[str] = "pai_table5"
     ways: ClassVar[tuple[str, ...]] = ("category", "part", "subcategory", "column", "average")
 
     def samples(self, path: str | os.PathLike[str], *, media: Path | None = None) -> Samples[ChoiceSample]:
