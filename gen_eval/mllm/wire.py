@@ -80,6 +80,7 @@ class Wire:
         self._host = parts.netloc
         self._clients: list[httpx.AsyncClient] = []
         self._idle: list[httpx.AsyncClient] = []
+        self._closing: set[asyncio.Future[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -115,8 +116,6 @@ class Wire:
             MissingPart: no key, or one that is refused.
             InputError: no such model or path; an address on another server.
         """
-        import httpx
-
         url = address if "://" in address else f"{self.base}{address}"
         self._check_origin(url)
         started = asyncio.get_running_loop().time()
@@ -125,15 +124,10 @@ class Wire:
         try:
             async with client.stream(method, url, content=content, headers=sent) as answer:
                 body = await self._whole(answer)
-        except httpx.TimeoutException as error:
-            message = f"{self._host} did not answer in time ({type(error).__name__})"
-            raise ChatError(Reason.ENDPOINT_ERROR, message, retry=True) from None
-        except httpx.RequestError as error:
-            said = self.place.quote(str(error)) or "no words"
-            message = f"the exchange with {self._host} broke off ({type(error).__name__}: {said})"
-            raise ChatError(Reason.ENDPOINT_ERROR, message, retry=True) from None
-        finally:
-            self._idle.append(client)
+        except BaseException as error:
+            self._drop(client)
+            raise self._broken(error) from None
+        self._idle.append(client)
         known = {name.lower(): value for name, value in answer.headers.items()}
         document = read_json(body)
         status = answer.status_code if answer.status_code >= 300 else _status_within(document)
@@ -150,6 +144,7 @@ class Wire:
         if self._loop is asyncio.get_running_loop():
             for client in clients:
                 await client.aclose()
+            await asyncio.gather(*self._closing, return_exceptions=True)
 
     def _free_client(self) -> httpx.AsyncClient:
         """A client that nobody uses, of the running event loop: connections belong to one loop.
@@ -161,7 +156,7 @@ class Wire:
 
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
-            self._clients, self._idle, self._loop = [], [], loop
+            self._clients, self._idle, self._closing, self._loop = [], [], set(), loop
         if not self._idle:
             made = httpx.AsyncClient(
                 timeout=httpx.Timeout(_SILENCE, connect=_CONNECT),
@@ -180,6 +175,28 @@ class Wire:
         import httpx
 
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if self._plain else httpx.create_ssl_context()
+
+    def _drop(self, client: httpx.AsyncClient) -> None:
+        """Close a client whose exchange broke off: its connection may count as in use for ever."""
+        if client not in self._clients:  # closed meanwhile
+            return
+        self._clients.remove(client)
+        closing = asyncio.ensure_future(client.aclose())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+
+    def _broken(self, error: BaseException) -> BaseException:
+        """What it means that an exchange ended with ``error``."""
+        import httpx
+
+        kind = type(error).__name__
+        if isinstance(error, httpx.TimeoutException):
+            return ChatError(Reason.ENDPOINT_ERROR, f"{self._host} did not answer in time ({kind})", retry=True)
+        if isinstance(error, httpx.RequestError):
+            said = self.place.quote(str(error)) or "no words"
+            message = f"the exchange with {self._host} broke off ({kind}: {said})"
+            return ChatError(Reason.ENDPOINT_ERROR, message, retry=True)
+        return error
 
     async def _whole(self, answer: httpx.Response) -> bytes:
         """The body, as long as it is not too large."""
@@ -248,13 +265,15 @@ def checked_address(address: str | None, entry: str) -> str:
 def read_json(body: bytes) -> Any:
     """``body`` as JSON; ``None`` if it is none.
 
-    NaN and infinity become ``None`` and lone surrogates U+FFFD, so that what is kept can be written anywhere.
+    NaN and infinity become ``None``; bytes that are no UTF-8 and lone surrogates become U+FFFD: one broken character does
+    not cost a reply, and what is kept can be written anywhere.
 
     >>> read_json(b'{"a": NaN}'), read_json(b"[[["), read_json(b"<html>")
     ({'a': None}, None, None)
     """
     try:
-        document = json.loads(body, parse_constant=lambda _name: None, parse_float=_finite)
+        text = body.decode("utf-8-sig", "replace")  # left to itself, the decoder lets half a character through
+        document = json.loads(text, parse_constant=lambda _name: None, parse_float=_finite)
         return _without_surrogates(document) if b"\\u" in body else document
     except (ValueError, RecursionError):
         return None

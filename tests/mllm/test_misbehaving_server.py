@@ -1,6 +1,7 @@
 """Every way in which a server fails has its stated treatment; requests are counted on the server's side."""
 
 import asyncio
+import contextlib
 from email.utils import formatdate
 
 import pytest
@@ -115,6 +116,24 @@ def test_others_wait_too_when_the_server_asks_for_time(talk, served, say, good, 
     talk(server, ask_for(), ask_for(seed=1), limits=Limits(concurrency=1, first_wait=0), sleep=sleep)
     assert len(waits) == 3  # before the second attempt, as said and as left; before the other question
     assert all(40 < one <= 50 for one in waits)
+
+
+def test_an_exchange_that_is_cancelled_at_any_moment_does_not_block_the_next(served, say, good, ask_for, model):
+    from gen_eval.mllm.http import Client
+
+    async def main():
+        server = served(say(good(), wait=0.002))
+        async with server, Client(model(server.address)) as client:
+            await client.identity()
+            for moment in range(40):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(moment / 4000):
+                        await client.reply(ask_for("x" * 200_000))
+                if moment % 8 == 7:
+                    async with asyncio.timeout(20):
+                        assert (await client.reply(ask_for())).text == "yes"
+
+    asyncio.run(main())
 
 
 # --- failures that stay --------------------------------------------------------------------------------------------
