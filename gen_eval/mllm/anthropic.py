@@ -94,7 +94,7 @@ class Client(ChatClient):
         system = [part.text for one in request.messages if one.role == "system" for part in _texts(one)]
         body: dict[str, Any] = {
             "model": self._model,
-            "max_tokens": sent["max_tokens"],
+            "max_tokens": request.options.max_tokens,
             "messages": [_turn(message) for message in request.messages if message.role != "system"],
             **{name: sent[name] for name in ("temperature", "top_p", "top_k") if name in sent},
         }
@@ -103,7 +103,7 @@ class Client(ChatClient):
         if "stop" in sent:
             body["stop_sequences"] = list(sent["stop"])
         if sent.get("thinking"):
-            body["thinking"] = self._reasoning(sent["max_tokens"])
+            body["thinking"] = self._reasoning(request.options.max_tokens)
         output: dict[str, Any] = {"effort": sent["effort"]} if "effort" in sent else {}
         if "schema" in sent:
             output["format"] = {"type": "json_schema", "schema": dict(sent["schema"])}

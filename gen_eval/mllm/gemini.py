@@ -64,7 +64,7 @@ class Client(ChatClient):
     def capabilities(self) -> Capabilities:
         """What it does with a request for this model."""
         able = _HONOURS - set(self._parameters.without)
-        able -= set() if self.entry.thinking.mode in ("switch", "effort") else {"thinking"}
+        able -= set() if self.entry.thinking.mode == "switch" else {"thinking"}
         able -= set() if self.entry.thinking.mode == "effort" else {"effort"}
         return Capabilities(able, video_file=True, most_pictures=3000)
 
@@ -178,11 +178,12 @@ def _reply_of(answered: Answered) -> Reply:
     candidates = entries(document.get("candidates"))
     if not candidates:
         raise ChatError(Reason.ENDPOINT_ERROR, f"{_NAME} answered without a candidate", retry=True)
-    ending = candidates[0].get("finishReason")
+    said = candidates[0].get("finishReason")
+    ending = said if isinstance(said, str) else None
     if ending in _DECLINED:
         raise ChatError(Reason.CONTENT_FILTER, f"the reply was stopped: {ending}", {"finish_reason": ending})
-    if ending in _BROKEN or not isinstance(ending, str):
-        raise ChatError(Reason.ENDPOINT_ERROR, f"{_NAME} gave up on the reply ({ending!r:.40})", retry=True)
+    if ending is None or ending in _BROKEN:
+        raise ChatError(Reason.ENDPOINT_ERROR, f"{_NAME} gave up on the reply ({said!r:.40})", retry=True)
     pieces = entries(mapping(candidates[0].get("content")).get("parts"))
     texts = [(one["text"], bool(one.get("thought"))) for one in pieces if isinstance(one.get("text"), str)]
     usage = mapping(document.get("usageMetadata"))
