@@ -91,7 +91,7 @@ def verdict_of(question: JudgeQuestion, answer: Answer, reading: str) -> Verdict
     if answer.reason is not None:
         right = False if answer.reason in COUNTED_AS_WRONG else None
         return Verdict(*place, right, reason=answer.reason, reply=answer.reply, message=answer.message)
-    found = read(question, answer.raw.get("not_text", answer.reply), reading)
+    found = read(question, answer.given, reading)
     expected = question.binary or question.truth.strip().casefold()
     right = found.value is not None and found.value.strip().casefold() == expected
     # the public code extracts nothing, so nothing can be unreadable to it

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gen_eval.data.records_file import Refused
 from gen_eval.records import Rejection
-from understanding.data.lines import Refused
 from understanding.data.samples import TaskSample
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -98,4 +98,4 @@ def options_of(record: Mapping[str, Any], field_name: str) -> dict[str, str | No
 def _is_option(pair: tuple[Any, Any]) -> bool:
     letter, words = pair
     known = isinstance(letter, str) and len(letter) == 1 and letter in LETTERS
-    return known and (words is None or isinstance(words, str))
+    return known and (words is None or (isinstance(words, str) and "\0" not in words))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from gen_eval.data.benchmark import Rejected
+from gen_eval.data.records_file import Refused
 from gen_eval.records import Rejection
-from understanding.data.lines import Refused
 from understanding.data.predictions import Prediction, Predictions
 
 

@@ -1,33 +1,16 @@
-"""Records from untrusted files: JSON lines, JSON lists, and fields that must have a certain form."""
+"""Videos and pictures that records of untrusted files name."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gen_eval.data.benchmark import Rejected
-from gen_eval.data.naming import is_unicode
+from gen_eval.data.records_file import Refused
 from gen_eval.data.samples_file import beside
-from gen_eval.records import InputError, Rejection
-
-JSON_LINES = (".jsonl", ".jsonl.gz")
-
-
-class Refused(Exception):  # noqa: N818 - what was refused is the line, and the loader lists it
-    """One record cannot be used; it is listed and the others stay."""
-
-    def __init__(self, reason: Rejection, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-    def at(self, where: str) -> Rejected:
-        """The entry of the list."""
-        return Rejected(where, self.reason, str(self))
+from gen_eval.records import Rejection
 
 
 @dataclass(frozen=True)
@@ -50,85 +33,6 @@ class Media:
     def present(self) -> bool:
         """Whether there is such a file."""
         return self.path is not None and self.path.is_file()
-
-
-def json_lines(path: Path, rejected: list[Rejected]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Where each record stands (``file:line``), and the record; lines that are no objects go to ``rejected``.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    for number, line in _lines(path):
-        where = f"{path.name}:{number}"
-        try:
-            yield where, record_of(line)
-        except Refused as refusal:
-            rejected.append(refusal.at(where))
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8")
-            if path.name.endswith(".gz")
-            else path.open(encoding="utf-8") as file
-        ):
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, line
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-
-
-def record_of(line: str) -> dict[str, Any]:
-    """The object that a line of JSON holds.
-
-    Raises:
-        Refused: it holds none.
-    """
-    try:
-        record = json.loads(line, parse_constant=_refuse_constant)
-        readable = is_unicode(record)
-    except (ValueError, RecursionError) as error:
-        raise Refused(Rejection.LINE_NOT_JSON, f"not JSON: {error}") from error
-    if not readable:
-        raise Refused(Rejection.MALFORMED_RECORD, "a text holds half of a surrogate pair, which is no character")
-    if not isinstance(record, dict):
-        raise Refused(Rejection.MALFORMED_RECORD, f"expected an object, not {type(record).__name__}")
-    return record
-
-
-def json_document(path: Path) -> Any:
-    """The JSON document in ``path``.
-
-    Raises:
-        InputError: it cannot be read.
-    """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read as JSON: {error}") from error
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def text(record: Mapping[str, Any], field: str, *, required: bool = False) -> str | None:
-    """The text in ``field``; ``None`` when it is absent or null.
-
-    Raises:
-        Refused: it is something else, or absent although required.
-    """
-    value = record.get(field)
-    if value is None:
-        if required:
-            raise Refused(Rejection.MISSING_FIELD, f"the field {field} is missing")
-        return None
-    if not isinstance(value, str) or (required and not value):
-        hint = f'; write "{value}" for a number' if isinstance(value, int) else ""
-        raise Refused(Rejection.MALFORMED_RECORD, f"{field} must be a text that is not empty, not {value!r:.80}{hint}")
-    return value
 
 
 def media(record: Mapping[str, Any], field: str, root: Path, *others: Path) -> Media | None:
@@ -160,5 +64,5 @@ def media(record: Mapping[str, Any], field: str, root: Path, *others: Path) -> M
 
 
 def _positive(value: Any) -> float | None:
-    known = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
     return float(value) if known else None

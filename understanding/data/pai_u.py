@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from gen_eval.data.benchmark import Rejected
-from gen_eval.data.naming import is_unicode
+from gen_eval.data.records_file import JSON_LINES, json_document, object_of, text
 from gen_eval.protocols.loading import read_config
-from gen_eval.records import InputError, Rejection
+from gen_eval.records import InputError
 from understanding.data.choices import ChoiceSample, options_of
-from understanding.data.lines import JSON_LINES, Media, Refused, json_document, media, text
+from understanding.data.media import Media, media
 from understanding.data.samples import Samples, collected, id_of, load_samples_file
 
 TASK = "pai/u"
@@ -187,8 +187,7 @@ def make_row(record: Any, place: int, root: Path) -> ChoiceSample:
     Raises:
         Refused: it is no object, or a field has another form.
     """
-    if not isinstance(record, Mapping) or not is_unicode(record):
-        raise Refused(Rejection.MALFORMED_RECORD, f"expected an object of readable text, not {type(record).__name__}")
+    record = object_of(record)
     name = id_of(record) if record.get("id") is not None else f"u_{place:05d}"
     return _sample(record, name, place, root, video="video_path", options="index2ans")
 

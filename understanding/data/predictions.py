@@ -11,12 +11,18 @@ from pathlib import Path
 from typing import Any, Generic
 
 from gen_eval.data.benchmark import Rejected
+from gen_eval.data.records_file import (
+    Refused,
+    error_of,
+    json_document,
+    json_lines,
+    objects_of,
+    reply_of,
+    required_text,
+    text,
+)
 from gen_eval.records import InputError, Rejection
-from understanding.data.lines import Refused, json_document, json_lines, text
 from understanding.data.samples import Samples, SampleT
-
-REPLY_FIELDS = ("reply", "prediction", "raw", "raw_pred", "pred")
-"""Names under which the reply is read, in this order."""
 
 DEFAULT_MEMBER = "0"
 _TABLES = (".csv", ".tsv")
@@ -117,7 +123,7 @@ def _document(path: Path, ids: tuple[str, ...]) -> Predictions:
     if not isinstance(records, list):
         raise InputError(f"{path} must be a list of objects with id and reply, or a sample log with logs: [..]")
     rejected: list[Rejected] = []
-    named = [(f"{path.name} entry {place}", one) for place, one in enumerate(records) if isinstance(one, dict)]
+    named = objects_of(records, path, rejected)
     if any(lmms_logs.is_log(record) for _, record in named):
         return lmms_logs.of(named, path, rejected)
     return _replies(named, ids, rejected)
@@ -137,22 +143,14 @@ def _replies(
 
 def _reply(where: str, record: Mapping[str, Any], ids: tuple[str, ...]) -> Prediction:
     name = next((name for name in ids if name in record), ids[0])
-    found = text(record, name, required=True)
-    present = [field_name for field_name in REPLY_FIELDS if field_name in record]
-    if not present and record.get("error") is None:
-        raise Refused(Rejection.MISSING_FIELD, f"no reply: one of {', '.join(REPLY_FIELDS)} is needed (null for none)")
-    contents = [record[field_name] for field_name in present]
-    if any(one != contents[0] or type(one) is not type(contents[0]) for one in contents[1:]):
-        raise Refused(Rejection.CONFLICTING_FIELDS, f"{' and '.join(present)} hold different replies; keep one")
-    error = record.get("error")
     return Prediction(
         where=where,
-        id=found,
-        reply=contents[0] if contents else None,
+        id=required_text(record, name),
+        reply=reply_of(record),
         model=text(record, "model"),
         member=_member(record.get("seed")),
         finish_reason=text(record, "finish_reason"),
-        error=None if error is None or error is False else str(error),
+        error=error_of(record),
         kept={field_name: record[field_name] for field_name in _KEPT if record.get(field_name) is not None},
     )
 

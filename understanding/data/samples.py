@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from gen_eval.data.benchmark import Rejected
+from gen_eval.data.records_file import Refused, json_lines, required_text
 from gen_eval.records import InputError, Rejection, digest_of
-from understanding.data.lines import Media, Refused, json_lines, text
+from understanding.data.media import Media
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +91,20 @@ class Samples(Generic[SampleT]):
         """Whether any media file is here: then an absent one is missing, and not just somewhere else."""
         return any(sample.media is not None and sample.media.present for sample in self.by_id.values())
 
+    def restricted(self, groups: tuple[str, ...] | None) -> Samples[SampleT]:
+        """Only the samples that are in one of ``groups``, whatever the way of grouping; ``None`` for all.
+
+        Raises:
+            InputError: a group has no sample.
+        """
+        if groups is None:
+            return self
+        known = sorted({name for sample in self.samples for name in sample.groups.values()})
+        if absent := [name for name in groups if name not in known]:
+            raise InputError(f"no sample is in the group {', '.join(absent)}; there are {', '.join(known) or 'none'}")
+        chosen = tuple(one for one in self.samples if not set(groups).isdisjoint(one.groups.values()))
+        return replace(self, samples=chosen)
+
     def limited(self, limit: int | None) -> Samples[SampleT]:
         """The first ``limit`` samples.
 
@@ -162,6 +177,4 @@ def id_of(record: Mapping[str, Any]) -> str:
     Raises:
         Refused: it is missing, empty or no text.
     """
-    name = text(record, "id", required=True)
-    assert name is not None
-    return name
+    return required_text(record, "id")

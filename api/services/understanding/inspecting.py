@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gen_eval.data.records_file import JSON_LINES, Refused, json_document, json_lines, object_of
 from gen_eval.protocols import protocol_names
 from gen_eval.records import InputError
-from understanding.data.lines import JSON_LINES, Refused, record_of
 from understanding.task import REPLIES, Task, task, task_names
 
 _LONGEST_REPLY = 16 << 20
@@ -75,11 +74,9 @@ def _reading(bound: Task[Any], reply: str, sample: Any) -> dict[str, Any]:
 def _record(path: Path, sample_id: str | None) -> Mapping[str, Any]:
     try:
         if not path.name.endswith(JSON_LINES):
-            return record_of(json.dumps(json.loads(path.read_text(encoding="utf-8"))))
-        from understanding.data.lines import json_lines
-
-        records = [record for _, record in json_lines(path, [])]
-    except (OSError, ValueError, RecursionError, Refused) as error:
+            return object_of(json_document(path, called="the sample"))
+        records = [record for _, record in json_lines(path, [], called="the sample")]
+    except Refused as error:
         raise InputError(f"the sample {path} cannot be read: {error}") from error
     chosen = [one for one in records if sample_id is None or one.get("id") == sample_id]
     if not chosen:

@@ -14,6 +14,7 @@ from gen_eval.data import Rejected
 from gen_eval.data.naming import is_unicode
 from gen_eval.media import sha256_file
 from gen_eval.records import Answer, InputError, Reason
+from gen_eval.records.answer import NOT_TEXT
 from gen_eval.records.run import RunFolder
 from understanding.data.predictions import DEFAULT_MEMBER, Paired, Prediction, paired, read_predictions
 from understanding.data.samples import Samples, TaskSample
