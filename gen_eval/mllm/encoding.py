@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,8 @@ from gen_eval.mllm.showing import loose_parts
 from gen_eval.records import InputError, Reason
 
 _MEDIA_TYPE = re.compile(r"[a-z]+/[a-z0-9.+-]+")
+_MOST_TOKENS = 2**53
+"""More is no count: no context is as long, and prices times it could not be told apart."""
 
 
 class Verbatim(str):
@@ -107,7 +110,8 @@ def check_parts(request: ChatRequest, able: Capabilities, backend: str) -> None:
 
 def count_of(value: Any) -> int | None:
     """``value`` if it is a number of tokens."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+    return value if known else None
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -146,4 +150,5 @@ def likeliest(alternatives: Any, value_name: str) -> dict[str, float]:
 
 
 def _real(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    known = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return float(value) if known else None

@@ -44,6 +44,10 @@ _OVERFLOW = (
     "prompt too long",
     "input token count",
     "max_new_tokens` must be <=",
+    "inputs` must have less than",
+    "longer than the model's context length",
+    "exceeds the maximum allowed length",
+    "max_tokens must be at least 1, got -",
     "input is too long",
     "model_context_window_exceeded",
 )

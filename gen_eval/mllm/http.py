@@ -325,7 +325,7 @@ def _check_ending(finish: Any, message: Mapping[str, Any], text: str) -> None:
     if finish == "content_filter" or (isinstance(refusal, str) and refusal.strip()):
         said = refusal if isinstance(refusal, str) and refusal.strip() else "its filter stopped the reply"
         raise ChatError(Reason.CONTENT_FILTER, f"the model declined: {said[:300]}", {"partial": text[:200]})
-    if finish in _FAILED:
+    if isinstance(finish, str) and finish in _FAILED:
         raise ChatError(Reason.ENDPOINT_ERROR, f"the server gave up on the reply ({finish})", retry=True)
 
 

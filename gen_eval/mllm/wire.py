@@ -265,8 +265,8 @@ def checked_address(address: str | None, entry: str) -> str:
 def read_json(body: bytes) -> Any:
     """``body`` as JSON; ``None`` if it is none.
 
-    NaN and infinity become ``None``; bytes that are no UTF-8 and lone surrogates become U+FFFD: one broken character does
-    not cost a reply, and what is kept can be written anywhere.
+    NaN and infinity become ``None``; bytes that are no UTF-8 and lone surrogates become U+FFFD: one broken character
+    does not cost a reply, and what is kept can be written anywhere.
 
     >>> read_json(b'{"a": NaN}'), read_json(b"[[["), read_json(b"<html>")
     ({'a': None}, None, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,23 @@ MAIN = ""
 
 NOT_TEXT = "not_text"
 """Where ``raw`` keeps a reply that is no text."""
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_DEEPEST = 100
+"""Levels of a backend's answer that are kept; below them is ``None``."""
+
+
+def _storable(value: Any, depth: int = 0) -> Any:
+    """``value`` without NUL characters, halves of surrogate pairs, and nesting that no encoder takes."""
+    if isinstance(value, str):
+        return _UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, list | tuple | Mapping) and depth >= _DEEPEST:
+        return None
+    if isinstance(value, list | tuple):
+        return [_storable(one, depth + 1) for one in value]
+    if isinstance(value, Mapping):
+        return {_storable(key): _storable(one, depth + 1) for key, one in value.items()}
+    return value
 
 
 @dataclass(frozen=True)
@@ -58,6 +76,13 @@ class Answer:
     seconds: float = 0.0
     cost: float | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Put U+FFFD for what not every store takes, so that a reply reads the same before and after it was kept."""
+        for name in ("reply", "message", "finish_reason", "answered_by", "shown", "chances", "raw"):
+            value = getattr(self, name)
+            if value:
+                object.__setattr__(self, name, _storable(value))
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:

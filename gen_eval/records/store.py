@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sqlalchemy import Connection, Engine, Table, create_engine, delete, event, func, inspect, null, select
 from sqlalchemy.dialects import postgresql, sqlite
@@ -21,6 +21,8 @@ from gen_eval.records.tables import answers, runs, scores
 
 SCHEMA_REVISION = "0002"
 _BATCH = 500
+
+Kept = TypeVar("Kept")
 
 
 def _engine(url: str) -> Engine:
@@ -189,20 +191,23 @@ class Store:
 
     def rows(self, run: str) -> Iterator[Score]:
         """All rows of ``run`` in key order, a batch in memory at a time."""
-        for record in self._ordered(scores, run, ("model", "sample", "member", "metric", "protocol")):
-            yield _from_record(record)
+        return self._ordered(scores, run, ("model", "sample", "member", "metric", "protocol"), _from_record)
 
     def answers(self, run: str, *, sample: str | None = None) -> Iterator[Answer]:
         """All answers of ``run``, or those of one sample, in key order, a batch in memory at a time."""
         keys = ("model", "sample", "member", "question", "condition")
-        for record in self._ordered(answers, run, keys, sample=sample):
-            record.pop("run")
-            record["reason"] = None if record["reason"] is None else Reason(record["reason"])
-            yield Answer(**record)
+        return self._ordered(answers, run, keys, _answer_from_record, sample=sample)
 
     def _ordered(
-        self, table: Table, run: str, keys: tuple[str, ...], *, sample: str | None = None
-    ) -> Iterator[dict[str, Any]]:
+        self,
+        table: Table,
+        run: str,
+        keys: tuple[str, ...],
+        make: Callable[[dict[str, Any]], Kept],
+        *,
+        sample: str | None = None,
+    ) -> Iterator[Kept]:
+        """Everything of ``run`` in ``table``; what cannot be made from a record is one that cannot be read."""
         order: list[Any] = [table.c[name] for name in keys]
         # PostgreSQL sorts text by the database's locale; key order is by code point everywhere
         if self._engine.dialect.name == "postgresql":
@@ -213,7 +218,7 @@ class Store:
         with self._readable(), self._connect() as connection:
             streamed = connection.execution_options(yield_per=_BATCH).execute(statement)
             for record in streamed.mappings():
-                yield dict(record)
+                yield make(dict(record))
 
     def keys(self, run: str) -> Iterator[tuple[tuple[str, str, str, str, str], Reason | None]]:
         """Key and reason of every row of ``run``, in no particular order: what scheduling needs, without the rest."""
@@ -260,6 +265,12 @@ def _answer_record(one: Answer) -> dict[str, Any]:
     plain = {name: dict(record[name]) for name in ("shown", "usage", "raw")}
     chances = null() if one.chances is None else dict(one.chances)
     return {**record, **plain, "chances": chances, "reason": None if one.reason is None else str(one.reason)}
+
+
+def _answer_from_record(record: dict[str, Any]) -> Answer:
+    record.pop("run")
+    record["reason"] = None if record["reason"] is None else Reason(record["reason"])
+    return Answer(**record)
 
 
 def _from_record(record: dict[str, Any]) -> Score:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gen_eval.records import Flag, InputError, Reason, Score, Status
+from gen_eval.records import Answer, Flag, InputError, Reason, Score, Status
 from gen_eval.records.store import Store
 
 RUN = "r" * 64
@@ -177,6 +177,17 @@ def test_a_row_that_no_gen_eval_writes_is_named(tmp_path, change):
         list(store.rows(RUN))
 
 
+def test_an_answer_that_no_gen_eval_writes_is_named(tmp_path):
+    path = damaged(tmp_path, f"UPDATE scores SET status = 'ok' WHERE run = '{RUN}'")
+    with Store.at(path) as store:
+        store.write_answers(RUN, [Answer("m", "a", "0", "q", reply="yes")])
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE answers SET reason = 'weird'")
+    connection.close()
+    with Store.at(path) as store, pytest.raises(InputError, match=r"a row in the store .* cannot be read"):
+        list(store.answers(RUN))
+
+
 def test_a_newer_schema_is_refused_with_advice(tmp_path):
     path = damaged(tmp_path, "UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(InputError, match="update gen-eval"):
@@ -203,3 +214,16 @@ def test_a_damaged_file_is_named_in_a_line_by_every_call(tmp_path):
                 call()
             assert "\n" not in str(caught.value)
             assert "SELECT" not in str(caught.value)
+
+
+def test_an_answer_reads_the_same_before_and_after_it_was_kept(store):
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    raw = {"a\0": ["b\ud800", {"c": "d\0"}], "deep": deep}
+    odd = Answer("m", "s", "0", "q", reply="yes\0 \ud800", message="\0", chances={"yes\0": -0.5}, raw=raw)
+    assert (odd.reply, odd.message, odd.chances) == ("yes\ufffd \ufffd", "\ufffd", {"yes\ufffd": -0.5})
+    assert odd.raw["a\ufffd"] == ["b\ufffd", {"c": "d\ufffd"}]
+    store.add_run("odd", "{}")
+    store.write_answers("odd", [odd])
+    assert list(store.answers("odd")) == [odd]
