@@ -88,7 +88,7 @@ def merge(paths: Sequence[Path], out: Path, *, store: str | None = None) -> Merg
         run.write_answers(_answers(shards))
         written = _write(run, rows)
         run.log("merge", shards=len(shards), written=written)
-        results = RunResults(run.id, run.manifest, run.rows(), path=out)
+        results = RunResults(run.id, run.manifest, run.rows(), path=out, store=store)
     missing = tuple(results.absent)
     return Merged(
         results.run, len(results.rows), written, missing, tuple(_missing_shards(shards, missing)), missing_files

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from api.services.aggregation import Part, Source, Table, Totals, asked_of, tables_of, totals_over
 from api.services.facts import facts_of
 from api.services.network_facts import networks_json
-from gen_eval.records import InputError, Rejection, Score, Status
+from gen_eval.records import Answer, InputError, Rejection, Score, Status
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS, EXIT_PART_ABSENT
 from gen_eval.records.run import RunFolder
 from gen_eval.stats import Aggregate
@@ -32,12 +32,19 @@ class RunResults:
     """Everything that a finished or unfinished run holds, read once."""
 
     def __init__(
-        self, run: str, manifest: Mapping[str, Any], rows: Iterable[Score], *, path: Path | None = None
+        self,
+        run: str,
+        manifest: Mapping[str, Any],
+        rows: Iterable[Score],
+        *,
+        path: Path | None = None,
+        store: str | None = None,
     ) -> None:
         self.run = run
         self.manifest = manifest
         self.rows = list(rows)
         self.path = path
+        self._store = store
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, store: str | None = None) -> RunResults:
@@ -51,7 +58,14 @@ class RunResults:
             InputError: there is no run, or its rows are in neither place.
         """
         with open_run(Path(path), store) as run:
-            return cls(run.id, run.manifest, _of_run(run), path=Path(path))
+            return cls(run.id, run.manifest, _of_run(run), path=Path(path), store=store)
+
+    def answers(self) -> list[Answer]:
+        """The raw replies that its rows were made from, read anew; none for runs that asked nobody."""
+        if self.path is None:
+            return []
+        with open_run(self.path, self._store) as run:
+            return list(run.answers())
 
     @property
     def model(self) -> str:

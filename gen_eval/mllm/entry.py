@@ -55,7 +55,7 @@ class Thinking(_Strict):
 
 
 class PublishedAs(_Strict):
-    """How the model was asked for its row of a published table, as far as the authors say; what they do not is empty."""
+    """How the model was asked for its row of a published table, as far as its authors say."""
 
     effort: str | None = None
     preset: str | None = Field(None, description="what it was shown, where that is not what the others were shown")

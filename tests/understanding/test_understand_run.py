@@ -72,10 +72,16 @@ def test_a_clip_is_decoded_once_for_all_questions_and_seeds(ask, published_folde
 
     monkeypatch.setattr(asking, "show", counted)
     clients = scripted(key_of)
-    ask(published_folder(6), seeds=(0, 1), rotations=2)
+    found = ask(published_folder(6), seeds=(0, 1), rotations=2, temperature=0.7)
     assert decoded == {"000.mp4": 1, "001.mp4": 1, "002.mp4": 1}
     assert len(clients["vlm"][0].asked) == 6 * 2 + 2 * 2 * 2
-    assert {request.options.seed for request in clients["vlm"][0].asked} == {0, 1}
+    assert {(request.options.seed, request.options.temperature) for request in clients["vlm"][0].asked} == {
+        (0, 0.7),
+        (1, 0.7),
+    }
+    report = found.to_json()["aggregate"]["rotation"]
+    assert (report["questions"], report["seeds"]) == (2, 2)
+    assert {one["n"] for one in report["rotations"].values()} == {2}
 
 
 def test_absent_clips_are_not_asked_about_and_lower_no_score(ask, published_folder, scripted):
@@ -241,12 +247,18 @@ def test_a_second_stage_reads_only_what_failed(ask, published_folder, scripted, 
     data = published_folder(6)
     found = ask(data, second_stage="text")
     asked = clients["text"][0].asked
-    assert sorted(number_of(request) for request in asked) == [0, 2, 3, 4]
+    probes = {"", "The bakery opens at seven in the morning and sells out of bread before noon."}
+    checked, read = asked[:6], asked[6:]  # two replies that choose nothing, each with three questions, come first
+    assert sum(any(f"----\n{probe}\n----" in words(request) for probe in probes) for request in checked) == 6
+    assert sorted(number_of(request) for request in read) == [0, 2, 3, 4]
     assert all(request.options.choices == ("A", "B", "C", "NONE") for request in asked)
     document = found.to_json()
     stage = document["aggregate"]["second_stage"]
     assert (stage["asked"], stage["read"], stage["share"]) == (4, 1, pytest.approx(4 / 6))
     assert stage["accuracy_without"] == pytest.approx(2 / 6)
+    assert stage["check"] == {"asked": 6, "none": 6, "answered": 0, "unclear": 0, "failed": 0}
+    assert document["aggregate"]["asked_by"]["answers"] == 6  # what the text model said is counted apart
+    assert stage["answers"] == 10
     assert document["aggregate"]["metrics"]["accuracy"] == pytest.approx(3 / 6)
     row = document["rows"][0]
     assert (row["parsed"], row["rule"]) == ("A", "second_stage")

@@ -35,7 +35,7 @@ class PromptForm(BaseModel):
     preset: str | None = Field(None, description="what is shown unless another preset is asked for")
     options: Mapping[str, Any] = Field(default_factory=dict, description="of decoding")
     thinking: Mapping[str, Any] | None = Field(None, description="of decoding when the model may reason first")
-    probes: Mapping[str, str] = Field(default_factory=dict, description="replies that choose nothing, to check a reader")
+    probes: Mapping[str, str] = Field(default_factory=dict, description="replies that choose nothing, by name")
 
     @property
     def digest(self) -> str:

@@ -112,10 +112,9 @@ class ChoiceTask(Task[ChoiceSample]):
 
     def second_stage_reading(self, reply: str | None, sample: ChoiceSample) -> Reading[str]:
         """What the text model found: a letter of the question, or nothing. It stands alone, reasoning left out."""
-        opened = unwrap(reply)
-        if opened.value is None:
-            return Reading(None, opened.failure, SECOND_STAGE)
-        said = opened.value.strip().strip(_AROUND_LETTER).upper()
+        said = second_stage_word(reply)
+        if said is None:
+            return Reading(None, unwrap(reply).failure, SECOND_STAGE)
         if said in sample.letters:
             return Reading(said, rule=SECOND_STAGE)
         return Reading(None, Flag.NO_ANSWER if said == NONE else Flag.NOT_AN_OPTION, SECOND_STAGE)
@@ -211,6 +210,16 @@ class ChoiceTask(Task[ChoiceSample]):
     def _public_outputs(self, _scores: list[SampleScore]) -> dict[str, Any]:
         """What public programs print of the same answers."""
         return {}
+
+
+def second_stage_word(reply: str | None) -> str | None:
+    """What the text model said, in capitals and without marks around it; ``None`` for nothing but reasoning.
+
+    >>> second_stage_word("<think>B? No.</think> **none.**"), second_stage_word("<think>It may be")
+    ('NONE', None)
+    """
+    opened = unwrap(reply)
+    return None if opened.value is None else opened.value.strip(_AROUND_LETTER).upper()
 
 
 def _choice(score: SampleScore) -> ChoiceSample:

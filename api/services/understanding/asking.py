@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from gen_eval.mllm.showing import Shown, show
 from gen_eval.protocols.shown import ShownPreset
 from understanding.data.choices import ChoiceSample
 from understanding.task import Task
-from understanding.tasks.choices import SECOND_STAGE, ChoiceTask
 
 ROTATION = "rotation:"
 """Start of the condition under which a rotated question is answered; the number of places follows."""
@@ -36,6 +35,7 @@ class TaskAsking:
         options: of decoding, without a seed.
         seeds: label of a run -> seed of sampling, ``None`` for none.
         rotated: samples that are also asked with their options in every other order.
+        decoding: where the options come from, for the manifest.
     """
 
     task: Task[Any]
@@ -44,6 +44,7 @@ class TaskAsking:
     options: Options
     seeds: Mapping[str, int | None]
     rotated: frozenset[str] = frozenset()
+    decoding: Mapping[str, Any] = field(default_factory=dict)
 
     def show(self, path: Path) -> Shown:
         """What the model is shown of a clip.
@@ -93,26 +94,3 @@ class TaskAsking:
 def spread_subset(names: Sequence[str], count: int) -> frozenset[str]:
     """``count`` of ``names``, the same whatever their order: those with the least digests."""
     return frozenset(sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:count])
-
-
-def second_stage_groups(task: ChoiceTask, failed: Sequence[tuple[ChoiceSample, str, str]]) -> list[QuestionGroup]:
-    """One group for each reply that is to be read by a text model.
-
-    Args:
-        task: whose replies they are.
-        failed: sample, seed and reply.
-    """
-
-    def request(sample: ChoiceSample, reply: str, _shown: Shown | None) -> ChatRequest:
-        messages, options = task.second_stage_request(sample, reply)
-        return ChatRequest(messages, options, {"question": sample.id})
-
-    return [
-        QuestionGroup(
-            sample.id,
-            member,
-            {},
-            (Question("", partial(request, sample, reply), condition=SECOND_STAGE, shows=""),),
-        )
-        for sample, member, reply in failed
-    ]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from api.services.understanding.rows import FIRST_STAGE, Scorer, row_json
+from api.services.understanding.rows import Scorer, row_json
 from gen_eval.data import Rejected
 from gen_eval.records import Answer, Rejection, Status
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS
-from gen_eval.stats import exact_mean
 from understanding.scoring.aggregate import RESAMPLES, TaskAggregate
 from understanding.scoring.outcome import SampleScore
-from understanding.tasks.choices import SECOND_STAGE
 
 _LISTED = frozenset({Rejection.NO_TRUTH, Rejection.UNKNOWN_SAMPLE})
 
@@ -111,26 +108,6 @@ class TaskDocument:
     def exit_code(self) -> int:
         """The worst of all models."""
         return max(one.exit_code for one in self.models)
-
-
-def second_stage_share(scored: Sequence[Scored], protocol: str) -> dict[str, Any]:
-    """How many replies went to the text model, how many it read, and the accuracy without it."""
-    found = [one.scores[protocol] for one in scored]
-    asked = [one.detail["stages"][SECOND_STAGE] for one in found if SECOND_STAGE in one.detail.get("stages", {})]
-    replies = sum(one.reason is None for one in found)
-    alone = [one.values.get(FIRST_STAGE, one.value) for one in found]
-    known = [value for value in alone if value is not None]
-    return {
-        "asked": len(asked),
-        "read": sum(one.get("read") is not None for one in asked),
-        "share": len(asked) / replies if replies else None,
-        "accuracy_without": exact_mean(known) if known else None,
-    }
-
-
-def ignored_options(answers: Sequence[Answer]) -> dict[str, int]:
-    """Options that were asked for and had no effect -> in how many replies."""
-    return dict(sorted(Counter(name for one in answers for name in one.shown.get("ignored", ())).items()))
 
 
 def _rejected_json(one: Rejected) -> dict[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from api.services.understanding.asking import TaskAsking
-from api.services.understanding.request import TaskRequest, check_request
+from api.services.understanding.checking import check_request
+from api.services.understanding.request import TaskRequest
 from api.services.understanding.rows import Scorer
 from api.services.understanding.running import asking_of
 from gen_eval.mllm import Usage, load_model
@@ -25,7 +26,7 @@ def forecast(request: TaskRequest) -> dict[str, Any]:
     entry = load_model(request.model, endpoint=request.endpoint, served_as=request.served_as)
     check_request(request, entry)
     scorer = Scorer.of(request.task, request.protocol, request.dialect, preset=request.preset)
-    samples = scorer.main.samples(request.data, media=request.media).limited(request.limit)
+    samples = scorer.main.samples(request.data, media=request.media).restricted(request.domains).limited(request.limit)
     present = [one for one in samples.samples if one.media is not None and one.media.present]
     conditions = []
     for condition in request.conditions():

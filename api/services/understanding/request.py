@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-
-from gen_eval.data.naming import is_unicode
-from gen_eval.mllm import ModelEntry
-from gen_eval.records import InputError
 
 MOST_FRAMES = 4096
 
@@ -66,12 +61,16 @@ class TaskRequest:
         thinking: likewise; empty leaves it to the model.
         efforts: likewise.
         seeds: of sampling; empty for a single run without a seed.
+        decoding: ``form``, or ``makers``: as the model's entry states (and how its published row was asked).
+        temperature: in place of either.
+        top_p: likewise.
         rotations: questions that are also asked with their options in every other order.
         second_stage: text model that reads the replies which the reader could not.
         endpoint: address of the server, in place of the entry's own.
         second_endpoint: the same for the text model.
         served_as: the model's name on that server.
-        limit: only the first samples.
+        domains: only samples of these groups (``cs_time``, a category, …); ``None`` for all.
+        limit: only the first samples of them.
         device: where a model in this process runs.
         dtype: its number format; ``None`` for the checkpoint's own.
     """
@@ -93,6 +92,10 @@ class TaskRequest:
     endpoint: str | None = None
     second_endpoint: str | None = None
     served_as: str | None = None
+    decoding: str = "form"
+    temperature: float | None = None
+    top_p: float | None = None
+    domains: tuple[str, ...] | None = None
     limit: int | None = None
     device: str = "auto"
     dtype: str | None = None
@@ -117,32 +120,3 @@ class TaskRequest:
             thinking=() if condition.thinking is None else (condition.thinking,),
             efforts=() if condition.effort is None else (condition.effort,),
         )
-
-
-def check_request(request: TaskRequest, entry: ModelEntry) -> None:
-    """Refuse what contradicts itself, or what the model cannot do.
-
-    Raises:
-        InputError: what, and what to do.
-    """
-    for problem in _problems(request, entry):
-        raise InputError(problem)
-
-
-def _problems(request: TaskRequest, entry: ModelEntry) -> Iterator[str]:
-    for name in ("frames", "thinking", "efforts", "seeds"):
-        if twice := [one for one, count in Counter(getattr(request, name)).items() if count > 1]:
-            yield f"--{name} names {twice[0]} more than once; name each of them once"
-    if strange := [one for one in request.frames if not 0 <= one <= MOST_FRAMES]:
-        yield f"--frames must be 0 to {MOST_FRAMES}, not {strange[0]}"
-    if request.rotations < 0:
-        yield f"--rotations must be a number of questions, 0 or more, not {request.rotations}"
-    if request.label is not None and not is_unicode(request.label):
-        yield f"{request.label!a} is no UTF-8 text; give another --label"
-    how = entry.thinking
-    if True in request.thinking and how.mode == "none":
-        yield f"{entry.name} does not reason first (its entry says so); leave --thinking out"
-    if False in request.thinking and how.mode == "always":
-        yield f"{entry.name} always reasons first (its entry says so); leave --thinking out"
-    if how.efforts and (unknown := [one for one in request.efforts if one not in how.efforts]):
-        yield f"{entry.name} has no effort {unknown[0]!r}; it has {', '.join(how.efforts)}"

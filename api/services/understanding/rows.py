@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from api.services.facts import facts_of
+from api.services.understanding.asking import ROTATION
 from gen_eval.protocols import protocol_names
 from gen_eval.records import Answer, Flag, Reason, Score, digest_of
 from gen_eval.records.answer import MAIN, NOT_TEXT
 from understanding.data.choices import ChoiceSample
 from understanding.data.samples import TaskSample
 from understanding.scoring.outcome import SampleScore
+from understanding.scoring.rotation import TurnedAnswer
 from understanding.task import REPLIES, Task, task
 from understanding.tasks.choices import SECOND_STAGE, ChoiceTask
 
 FIRST_STAGE = "first_stage"
 """Further number of a row that the second stage read: its value without that."""
+
+ROTATIONS = "rotations"
+"""Where the detail of a row has the answers to the question with its options in every order."""
 
 _LENGTH = "length"
 
@@ -79,8 +84,17 @@ class Scorer:
         """The rows of one sample and seed."""
         return [self._row(one, scores[one.protocol.name], answer) for one in self.tasks]
 
-    def _row(self, bound: Task[Any], score: SampleScore, answer: Answer | None) -> Score:
+    def rows_of(self, sample: TaskSample, member: str, own: Mapping[str, Answer]) -> list[Score]:
+        """The rows of one sample and seed from all answers to it, by condition."""
+        answer = own.get(MAIN)
+        scores = self.scores(sample, member, answer, own.get(SECOND_STAGE))
+        return [self._row(one, scores[one.protocol.name], answer, own) for one in self.tasks]
+
+    def _row(
+        self, bound: Task[Any], score: SampleScore, answer: Answer | None, own: Mapping[str, Answer] | None = None
+    ) -> Score:
         sample = score.sample
+        beside = {name: one.reply for name, one in sorted((own or {}).items()) if name != MAIN}
         used = {
             "metric": bound.metric,
             "version": facts_of(bound.metric).version,
@@ -88,6 +102,7 @@ class Scorer:
             "sample": [sample.id, sample.prompt, sample.truth],
             "reply": None if answer is None else [answer.reply, answer.raw.get(NOT_TEXT), answer.finish_reason],
             "asked": None if answer is None else answer.asked,
+            **({"beside": beside} if beside else {}),
             **self.fixed,
         }
         return Score(
@@ -101,7 +116,7 @@ class Scorer:
             reason=score.reason,
             flags=score.flags,
             values=score.values,
-            detail=_detail(bound, score, answer),
+            detail={**_detail(bound, score, answer), **_rotations(bound, score, own or {})},
             version=facts_of(bound.metric).version,
             parameters=bound.protocol.digest,
             inputs=digest_of(used),
@@ -139,6 +154,21 @@ def _second(bound: Task[Any], first: SampleScore, second: Answer) -> SampleScore
     return replace(found, values={**found.values, FIRST_STAGE: first.value}, detail={**first.detail, "stages": stages})
 
 
+def _rotations(bound: Task[Any], score: SampleScore, own: Mapping[str, Answer]) -> dict[str, Any]:
+    """What was chosen under every order of the options, where there was more than that of the data."""
+    sample = score.sample
+    if not isinstance(sample, ChoiceSample) or not any(name.startswith(ROTATION) for name in own):
+        return {}
+    found = []
+    for places in range(len(sample.letters)):
+        answer = own.get(MAIN if places == 0 else f"{ROTATION}{places}")
+        if answer is not None and answer.reason is None:
+            turned = sample.rotated(places)
+            one = TurnedAnswer.of_score(bound.score(bound.parse(answer.given, turned), turned, member=score.member))
+            found.append({name: value for name, value in asdict(one).items() if name not in {"question", "member"}})
+    return {ROTATIONS: found}
+
+
 def _detail(bound: Task[Any], score: SampleScore, answer: Answer | None) -> dict[str, Any]:
     detail = {
         "task": bound.name,
@@ -150,6 +180,8 @@ def _detail(bound: Task[Any], score: SampleScore, answer: Answer | None) -> dict
         "truth": score.sample.truth,
         **score.detail,
     }
+    if isinstance(score.sample, ChoiceSample):
+        detail["letters"] = "".join(score.sample.letters)
     if answer is not None:
         shown = {name: value for name, value in answer.shown.items() if name not in {"times", "clip"}}
         detail |= {"reply": _shortened(answer.reply), "finish_reason": answer.finish_reason, "shown": shown}

@@ -15,25 +15,27 @@ from typing import Any
 
 from api.services.asking import QuestionGroup, ask_groups_async
 from api.services.manifest_entries import Digests, Progress, environment, silent
-from api.services.understanding.asking import ROTATION, TaskAsking, second_stage_groups, spread_subset
-from api.services.understanding.documents import ModelScores, Scored, ignored_options, second_stage_share
+from api.services.understanding.asking import ROTATION, TaskAsking, spread_subset
+from api.services.understanding.checking import check_capabilities, check_request
+from api.services.understanding.decoding import decoding_of
+from api.services.understanding.documents import ModelScores, Scored
+from api.services.understanding.further import further_of
 from api.services.understanding.manifest import manifest_of
-from api.services.understanding.request import Condition, TaskRequest, check_request
+from api.services.understanding.request import Condition, TaskRequest
 from api.services.understanding.rows import Scorer, by_condition
 from api.services.understanding.runs import ConditionRun, TaskRun
+from api.services.understanding.second_stage import SecondReader
 from gen_eval.execution import shard_of
 from gen_eval.mllm import ModelEntry, load_model
 from gen_eval.mllm.asking import Asker, Limits, open_client
 from gen_eval.mllm.cache import ReplyCache
+from gen_eval.mllm.taking import entry_as_taken
 from gen_eval.protocols.shown import load_shown
 from gen_eval.records import Answer, InputError, Reason, Score
 from gen_eval.records.answer import MAIN
 from gen_eval.records.run import RunFolder
 from gen_eval.settings import settings
-from understanding.data.choices import ChoiceSample
 from understanding.data.samples import Samples
-from understanding.scoring.outcome import SampleScore
-from understanding.scoring.rotation import rotation_report
 from understanding.task import REPLIES
 from understanding.tasks.choices import SECOND_STAGE, ChoiceTask
 
@@ -45,12 +47,14 @@ class Working:
     Attributes:
         store: database URL for rows and answers instead of the run folders.
         shard: (i, N) when only every N-th question is to be asked here.
+        update: turn another run in the same folder into this one; answers to equal requests are kept.
         limits: how hard the endpoint is asked; as set by the environment by default.
     """
 
     store: str | None = None
     limits: Limits | None = None
     shard: tuple[int, int] | None = None
+    update: bool = False
 
 
 def run_task(request: TaskRequest, out: Path, how: Working | None = None, *, progress: Progress = silent) -> TaskRun:
@@ -72,10 +76,12 @@ async def run_task_async(
     entry = load_model(request.model, endpoint=request.endpoint, served_as=request.served_as)
     check_request(request, entry)
     scorer = Scorer.of(request.task, request.protocol, request.dialect, preset=request.preset)
-    samples = scorer.main.samples(request.data, media=request.media).limited(request.limit)
+    samples = scorer.main.samples(request.data, media=request.media).restricted(request.domains).limited(request.limit)
     if not samples.samples:
         raise InputError(f"{request.data} holds no question with a right answer; there is nothing to ask")
     conditions = request.conditions()
+    for condition in conditions:
+        decoding_of(request, condition, entry, scorer.main)  # what cannot be used is said before anything is read
     digests = Digests(progress, total=len(samples.samples))
     files = {one.id: _digest(one, digests) for one in samples.samples}
     kept = settings().chat_cache
@@ -84,6 +90,8 @@ async def run_task_async(
     try:
         client = open_client(entry, device=request.device, dtype=request.dtype)
         async with Asker(client, limits=how.limits or Limits.of_settings(), cache=cache) as asker:
+            await asker.identity()  # what a server does is known after that
+            check_capabilities(request, entry, client.capabilities)
             for condition in conditions:
                 work = _Work(request.alone(condition), condition, entry, scorer, samples, files, how, cache, progress)
                 folder = out if len(conditions) == 1 else out / condition.folder
@@ -99,14 +107,14 @@ def asking_of(
 ) -> TaskAsking:
     """How the questions are put under one condition."""
     main = scorer.main
+    decoding = decoding_of(request, condition, entry, main)
     preset = None
     if condition.frames != 0:
-        preset = load_shown(request.preset or main.form["preset"])
+        preset = load_shown(decoding.preset or main.form["preset"])
         preset = preset if condition.frames is None else preset.with_frames(condition.frames)
-    options = main.decoding(thinking=condition.thinking, effort=condition.effort)
     seeds: dict[str, int | None] = {str(seed): seed for seed in request.seeds} or {"0": None}
     rotated = spread_subset([one.id for one in samples.samples], request.rotations)
-    return TaskAsking(main, entry, preset, options, seeds, rotated)
+    return TaskAsking(main, entry, preset, decoding.options, seeds, rotated, decoding.record)
 
 
 def _digest(sample: Any, digests: Digests) -> str | None:
@@ -151,24 +159,29 @@ class _Work:
         identity = (await asker.identity()).to_json()
         second = await self._second_stage()
         try:
-            manifest = self._manifest(asking, identity, second)
+            record = None if second is None else await second.record()
+            manifest = self._manifest(asking, identity, record)
+            if self.how.update and (out / "manifest.json").is_file():
+                with RunFolder(out, store=self.how.store) as old, old.locked():
+                    old.become(manifest, ())
             fixed = {name: manifest[name] for name in ("asked", "preset", "environment")}
             scorer = replace(self.scorer, model=self.label, fixed=fixed)
+            asking = replace(asking, entry=entry_as_taken(asker.client))
             with RunFolder.create(out, manifest, store=self.how.store) as run, run.locked():
                 run.mark_shard(self.how.shard)
                 run.log("start", host=platform.node(), questions=len(self.mine))
                 await self._ask(run, asking, asker, scorer)
                 if second is not None:
-                    await self._read_failures(run, second[0], scorer)
+                    await second.read(run, self.label, scorer, self.samples.by_id, self.progress)
                 run.log("end", tally=asker.tally.to_json())
-                scores = self._scores(run, scorer, asking)
+                scores = self._scores(run, scorer, asking, second is not None)
                 return ConditionRun(self.condition, run.id, out, replace(scores, run=out), asker.tally)
         finally:
             if second is not None:
-                await second[0].aclose()
+                await second.asker.aclose()
 
     def _manifest(
-        self, asking: TaskAsking, identity: Mapping[str, Any], second: tuple[Asker, Mapping[str, Any]] | None
+        self, asking: TaskAsking, identity: Mapping[str, Any], second: Mapping[str, Any] | None
     ) -> dict[str, Any]:
         main, preset = self.scorer.main, asking.preset
         shown: dict[str, Any] = {"name": "without video", "limit": None, "digest": None}
@@ -179,8 +192,9 @@ class _Work:
             "identity": dict(identity),
             "form": {name: main.form[name] for name in ("name", "digest")},
             "options": asking.options.asked,
+            "decoding": dict(asking.decoding),
             "rotated": sorted(asking.rotated),
-            "second_stage": None if second is None else dict(second[1]),
+            "second_stage": second,
         }
         words = self.condition.words
         members = {one.id: list(asking.seeds) for one in self.samples.samples}
@@ -195,7 +209,8 @@ class _Work:
             asked=asked,
             **({"condition": words} if words else {}),
         )
-        return {**manifest, "environment": environment(), "limit": self.request.limit}
+        domains = None if self.request.domains is None else sorted(self.request.domains)
+        return {**manifest, "environment": environment(), "limit": self.request.limit, "domains": domains}
 
     # --- asking ---------------------------------------------------------------------------------------------------
 
@@ -207,9 +222,7 @@ class _Work:
         pending = self._pending(run, asking, scorer, list(by_id.values()))
 
         def finish(group: QuestionGroup, answers: Sequence[Answer]) -> list[Score]:
-            answer = next(one for one in answers if one.condition == MAIN)
-            scores = scorer.scores(by_id[group.sample], group.member, answer)
-            return scorer.rows(scores, answer)
+            return scorer.rows_of(by_id[group.sample], group.member, {one.condition: one for one in answers})
 
         groups = asking.groups(list(by_id.values()), wanted=pending)
         await ask_groups_async(run, self.label, groups, asker, finish, progress=self.progress)
@@ -241,94 +254,36 @@ class _Work:
 
     # --- the second stage -------------------------------------------------------------------------------------------
 
-    async def _second_stage(self) -> tuple[Asker, Mapping[str, Any]] | None:
-        """Who reads the replies that the reader could not, and what the manifest says of it."""
+    async def _second_stage(self) -> SecondReader | None:
+        """Who reads the replies that the reader could not."""
         if self.request.second_stage is None:
             return None
-        main = self.scorer.main
-        if not isinstance(main, ChoiceTask):
-            raise InputError(f"{main.name} has no letters to be read; leave --second-stage out")
+        bound = next((one for one in self.scorer.tasks if one.reading == REPLIES), None)
+        if not isinstance(bound, ChoiceTask):
+            raise InputError(f"{self.scorer.main.name} has no letters to be read; leave --second-stage out")
         entry = load_model(self.request.second_stage, endpoint=self.request.second_endpoint)
         client = open_client(entry, device=self.request.device, dtype=self.request.dtype)
-        asker = Asker(client, limits=self.how.limits or Limits.of_settings(), cache=self.cache)
-        identity = (await asker.identity()).to_json()
-        return asker, {"model": entry.to_json(), "identity": identity, "form": main.second_stage.digest}
-
-    async def _read_failures(self, run: RunFolder, asker: Asker, scorer: Scorer) -> None:
-        """Let the text model read what the shared reader could not, and write those rows anew."""
-        bound = next((one for one in scorer.tasks if one.reading == REPLIES), None)
-        assert isinstance(bound, ChoiceTask)
-        by_id = self.samples.by_id
-        answers = by_condition(list(run.answers()))
-        failed: list[tuple[ChoiceSample, str, str]] = []
-        for (name, member), own in answers.items():
-            answer = own.get(MAIN)
-            if answer is None or answer.reply is None or answer.reason is not None or name not in by_id:
-                continue
-            if bound.parse(answer.reply, by_id[name]).failure is not None:
-                failed.append((by_id[name], member, answer.reply))
-
-        def finish(group: QuestionGroup, found: Sequence[Answer]) -> list[Score]:
-            answer = answers[group.sample, group.member][MAIN]
-            scores = scorer.scores(by_id[group.sample], group.member, answer, found[0])
-            return scorer.rows(scores, answer)
-
-        groups = second_stage_groups(bound, failed)
-        await ask_groups_async(run, self.label, groups, asker, finish, progress=self.progress)
+        return SecondReader(Asker(client, limits=self.how.limits or Limits.of_settings(), cache=self.cache), bound)
 
     # --- what came of it ------------------------------------------------------------------------------------------
 
-    def _scores(self, run: RunFolder, scorer: Scorer, asking: TaskAsking) -> ModelScores:
+    def _scores(self, run: RunFolder, scorer: Scorer, asking: TaskAsking, second: bool) -> ModelScores:
         """All scores, made again from the answers of the run; clips that are not here have none."""
-        answers = by_condition(list(run.answers()))
+        answers = by_condition([one for one in run.answers() if one.model == self.label])
         scored: list[Scored] = []
-        rotated: list[SampleScore] = []
         for sample in self.mine:
             missing = not self.blind and not _has_media(sample)
             for member in asking.seeds:
                 own = {} if missing else answers.get((sample.id, member), {})
-                answer = own.get(MAIN)
                 if missing:
                     gap = Answer(self.label, sample.id, member, "", reason=Reason.MISSING_MEDIA, message="no clip")
                     scored.append(Scored(scorer.scores(sample, member, gap)))
                     continue
-                scored.append(Scored(scorer.scores(sample, member, answer, own.get(SECOND_STAGE)), answer))
-                if asking.rotations(sample):
-                    rotated += _rotated(scorer, sample, member, own)
+                read = own.get(SECOND_STAGE) if second else None
+                scored.append(Scored(scorer.scores(sample, member, own.get(MAIN), read), own.get(MAIN)))
         main = scorer.main.protocol.name
-        every = [answer for own in answers.values() for answer in own.values()]
-        further: dict[str, Any] = {"ignored_options": ignored_options(every), "asked_by": self._asked_json(every)}
-        if asking.rotated:
-            further["rotation"] = rotation_report(rotated)
-        if self.request.second_stage is not None:
-            further[SECOND_STAGE] = second_stage_share(scored, main)
-        return ModelScores(scorer, scored, self.samples.rejected, further)
-
-    def _asked_json(self, answers: Sequence[Answer]) -> dict[str, Any]:
-        usage: dict[str, int] = {}
-        for answer in answers:
-            for name, count in answer.usage.items():
-                usage[name] = usage.get(name, 0) + count
-        costs = [answer.cost for answer in answers if answer.cost is not None]
-        return {
-            "model": self.entry.name,
-            "condition": self.condition.words,
-            "form": self.scorer.main.form["name"],
-            "answers": len(answers),
-            "usage": dict(sorted(usage.items())),
-            "cost": sum(costs) if costs else None,
-        }
-
-
-def _rotated(scorer: Scorer, sample: Any, member: str, own: Mapping[str, Answer]) -> list[SampleScore]:
-    """The scores of a question under every rotation that was answered."""
-    main = scorer.main.protocol.name
-    found = []
-    for places in range(len(sample.letters)):
-        answer = own.get(MAIN if places == 0 else f"{ROTATION}{places}")
-        if answer is not None and answer.reason is None:
-            found.append(scorer.scores(sample.rotated(places), member, answer)[main])
-    return found
+        rows = [row for row in run.rows() if row.protocol == main]
+        return ModelScores(scorer, scored, self.samples.rejected, further_of(run.manifest, rows, run.answers()))
 
 
 def _has_media(sample: Any) -> bool:
