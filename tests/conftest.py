@@ -264,11 +264,16 @@ def segmenters_folder(tmp_path_factory):
 
 
 @pytest.fixture
-def segmenters(segmenters_folder, use_environment):
+def segmenters(segmenters_folder, kept_networks, use_environment):
     """The same, for this process."""
+    use_environment(segmenters_folder)
+
+
+@pytest.fixture(scope="module")
+def kept_networks():
+    """What the tests of a module load is kept until its last one; networks are told apart by their files."""
     from gen_eval.networks.loading import forget
 
-    use_environment(segmenters_folder)
     yield
     forget()
 

@@ -13,7 +13,6 @@ from gen_eval.features.plan import Plan
 from gen_eval.features.planner import score_group
 from gen_eval.media import write_clip
 from gen_eval.networks.depth import DEPTH_KEYS, depth_maps
-from gen_eval.networks.loading import forget
 from gen_eval.protocols import Preset, load_protocol
 from gen_eval.records import Flag, Generation, Group, InputError, Reason, Sample, Status
 from gen_eval.registry import load
@@ -32,10 +31,8 @@ def stand_ins(tmp_path_factory, write_depth_anything):
 
 
 @pytest.fixture
-def networks(stand_ins, use_environment):
+def networks(stand_ins, kept_networks, use_environment):
     use_environment(stand_ins)
-    yield
-    forget()
 
 
 @pytest.fixture

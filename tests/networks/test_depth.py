@@ -19,7 +19,7 @@ from gen_eval.features import ClipFrames, StreamInfo
 from gen_eval.networks import depth as module_of_depth
 from gen_eval.networks import placed, placement_of
 from gen_eval.networks.depth import DEPTH_KEYS, DepthView, depth_maps, depth_signal
-from gen_eval.networks.loading import forget, loaded
+from gen_eval.networks.loading import loaded
 from gen_eval.networks.windows import WindowRule, windows
 from gen_eval.protocols import load_protocol
 from gen_eval.records import InputError, ItemError, Reason
@@ -40,10 +40,8 @@ def stand_ins(tmp_path_factory, write_depth_anything):
 
 
 @pytest.fixture(autouse=True)
-def networks(stand_ins, use_environment):
+def networks(stand_ins, kept_networks, use_environment):
     use_environment(stand_ins)
-    yield
-    forget()
 
 
 def noise(frames, height=30, width=44, seed=0):

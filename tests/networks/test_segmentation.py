@@ -353,9 +353,14 @@ def test_no_frame(segment, tmp_path):
 
 @pytest.mark.parametrize("name", ["grounding_dino_tiny", "sam2_hiera_large"])
 def test_numbers_that_are_not_finite(segment, make_clip, name, tmp_path):
-    next(iter(loaded(name).parameters())).fill_(float("nan"))
-    with pytest.raises(ItemError) as error:
-        segment(make_clip(10, frames=2))
+    first = next(iter(loaded(name).parameters()))
+    kept = first.clone()
+    first.fill_(float("nan"))
+    try:
+        with pytest.raises(ItemError) as error:
+            segment(make_clip(10, frames=2))
+    finally:
+        first.copy_(kept)
     assert error.value.reason is Reason.NOT_FINITE
     assert not (tmp_path / "made.masks.json").exists()
 
