@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, TypeAlias
 
 from gen_eval.records import Reason
 from gen_eval.records.answer import MAIN
 from judge.estimates import NOTHING, Estimate, mean_difference, share
+from judge.looking import Looking, gain, looking
 
 WITHOUT_VIDEO = "without_video"
 SHUFFLED = "shuffled"
@@ -65,14 +65,6 @@ class Trial:
         return self.said == self.truth
 
 
-class Looking(StrEnum):
-    """Whether a judge's answers depend on what it is shown."""
-
-    LOOKS = "looks"
-    DOES_NOT_LOOK = "does_not_look"
-    NOT_ASKED = "not_asked"
-
-
 @dataclass(frozen=True)
 class Spent:
     """What asking took.
@@ -114,7 +106,7 @@ class Calibration:
         twins: share of questions that turn over between a clip and its broken twin and are right in both.
         by_flaw: accuracy on clips of each flaw; ``none`` for true ones.
         by_topic: accuracy on each topic.
-        looking: the verdict; see :func:`calibrate`.
+        looking: the verdict; see :mod:`judge.looking`.
         failed: trials without a reply, by reason.
         spent: tokens and cost.
     """
@@ -160,9 +152,8 @@ class Calibration:
 def calibrate(trials: Iterable[Trial]) -> Calibration:
     """All estimates from ``trials``.
 
-    A judge *does not look* when its accuracy with the video is not clearly above that without one, or above that with
-    another scene's video: the lower end of the 95 % interval of the gain is not above 0. More scenes make the interval
-    narrower; a judge that looks and is weak may need more of them.
+    Whether it looks is decided in :mod:`judge.looking`. More scenes make the intervals narrower: a judge that looks and
+    is weak needs more of them.
     """
     everything = list(trials)
     table = _Trials([one for one in everything if one.failed is None])
@@ -188,7 +179,7 @@ def calibrate(trials: Iterable[Trial]) -> Calibration:
         twins=_twins(main),
         by_flaw=_grouped(main, lambda one: one.flaw or "none"),
         by_topic=_grouped(main, lambda one: one.topic),
-        looking=_looking(gains),
+        looking=looking(gains),
         failed=_counted(everything),
         spent=_spent(table.trials),
     )
@@ -232,7 +223,7 @@ class _Trials:
         return [pair for pair in found if not read or None not in (pair[0].said, pair[1].said)]
 
     def gain(self, condition: str) -> Estimate:
-        return mean_difference((a.scene, float(a.right) - float(b.right)) for a, b in self.pairs(condition))
+        return gain((a.scene, a.right, b.right) for a, b in self.pairs(condition))
 
     def order_effect(self) -> Estimate:
         read = self.pairs(OTHER_ORDER, read=True)
@@ -255,14 +246,6 @@ def _twins(main: Sequence[Trial]) -> Estimate:
 def _grouped(main: Sequence[Trial], name: Callable[[Trial], str]) -> dict[str, Estimate]:
     names = sorted({name(one) for one in main})
     return {each: _share([one for one in main if name(one) == each], _right) for each in names if each}
-
-
-def _looking(gains: Sequence[Estimate]) -> Looking:
-    asked = [one for one in gains if one.value is not None]
-    if not asked:
-        return Looking.NOT_ASKED
-    clear = all(one.lower is not None and one.lower > 0 for one in asked)
-    return Looking.LOOKS if clear else Looking.DOES_NOT_LOOK
 
 
 def _counted(trials: Iterable[Trial]) -> dict[str, int]:

@@ -20,8 +20,6 @@ from api.services.request import ScoreRequest, Track
 from api.services.results import RunResults
 from api.services.scene_data import make_benchmark
 from api.services.scoring import Execution, score
-from gen_eval.scenes import questions, read_recipes
-from judge.simulated import Place
 
 MODELS: dict[str, str | None] = {"lawful": None, "flickering": "flicker", "jumpy": "teleport"}
 """Model -> the flaw that the simulator is given."""
@@ -62,7 +60,7 @@ def demonstrate(
     _damage(out / "models" / "jumpy" / "videos")
     say("3/4 scoring, and asking a simulated judge")
     runs = [_scored(track, model, data, out, workers, progress) for track in reversed(_TRACKS) for model in MODELS]
-    runs += [_judged(model, flaw, data, out, progress) for model, flaw in MODELS.items()]
+    runs += [_judged(model, data, out, progress) for model in MODELS]
     say("4/4 comparing and reporting")
     report = out / "report.html"
     write_report(runs, report)
@@ -84,7 +82,7 @@ def _scored(track: Track, model: str, data: Path, out: Path, workers: int, progr
     return results
 
 
-def _judged(model: str, flaw: str | None, data: Path, out: Path, progress: Progress) -> RunResults:
+def _judged(model: str, data: Path, out: Path, progress: Progress) -> RunResults:
     request = DomainRequest(
         out / "models" / model / "videos", data, model=model, judge=_JUDGE, seeds=tuple(str(seed) for seed in _SEEDS)
     )
@@ -93,23 +91,10 @@ def _judged(model: str, flaw: str | None, data: Path, out: Path, progress: Progr
     def labelled(label: str, done: int, total: int) -> None:
         progress(f"{model}, domain: {label}", done, total)
 
-    score_domain(request, run, Judging(update=True, truth=_truth(data, flaw)), progress=labelled)
+    score_domain(request, run, Judging(update=True), progress=labelled)
     results = RunResults.read(run)
     write_report([results], run / "report.html")
     return results
-
-
-def _truth(data: Path, flaw: str | None) -> dict[Place, str | None]:
-    """What happens in the clips of a model: video and question -> yes or no."""
-    truth: dict[Place, str | None] = {}
-    for sample, recipe in read_recipes(data).items():
-        asked = questions(
-            recipe.kind, seed=recipe.seed, size=recipe.size, fps=recipe.fps, frames=recipe.frames, flaw=flaw
-        )
-        for one in asked:
-            for seed in _SEEDS if one.is_yes_no else ():
-                truth[f"{sample}__{seed}", f"{sample}/{one.uid}"] = one.answer_text.lower()
-    return truth
 
 
 def _damage(videos: Path) -> None:

@@ -20,7 +20,7 @@ from judge.questions import JudgeQuestion
 from judge.service import ask, judge_video
 from judge.simulated import Client
 
-SMALL = {"scenes": 3, "size": (32, 48), "fps": 8.0, "frames": 17}
+SMALL = {"scenes": 4, "size": (32, 48), "fps": 8.0, "frames": 17}
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_judges_agree_as_far_as_they_do(calibrated):
     assert (pair["a"], pair["b"]) == ("simulated", "simulated-blind")
     assert pair["overall"]["n"] == calibrated["simulated"][0].calibration.accuracy.n
     assert pair["overall"]["kappa"] < 0.5
-    assert set(pair["by_domain"]) == {"physics", "common_sense", "industry"}
+    assert set(pair["by_domain"]) == {"physics", "common_sense", "industry", "av"}
     with pytest.raises(InputError, match="twice"):
         agree([paths[0], paths[0], paths[0]])
     with pytest.raises(InputError, match="two judges"):

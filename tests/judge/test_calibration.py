@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from gen_eval.records import Reason
 from judge.calibration import OTHER_ORDER, SHUFFLED, WITHOUT_VIDEO, Looking, Trial, calibrate
-from judge.estimates import mean_difference, share
+from judge.estimates import NOTHING, Estimate, mean_difference, share
+from judge.looking import looking
 
 SENSITIVITY, SPECIFICITY, BIAS, UNREADABLE, ORDER, NOISE = 0.88, 0.76, 0.6, 0.06, 0.12, 0.4
 PARAMETERS = {
@@ -68,16 +69,41 @@ def test_estimates_near_the_parameters_with_many_scenes(trials_of):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "looking"),
+    ("parameters", "scenes", "looking"),
     [
-        ({}, Looking.LOOKS),
-        ({"looks": False, "yes_bias": 0.6}, Looking.DOES_NOT_LOOK),
-        ({"sensitivity": 0.5, "specificity": 0.5}, Looking.DOES_NOT_LOOK),
-        ({"sensitivity": 1.0, "specificity": 1.0, "yes_bias": 1.0}, Looking.LOOKS),
+        ({}, 12, Looking.LOOKS),
+        ({"looks": False, "yes_bias": 0.6}, 12, Looking.DOES_NOT_LOOK),
+        ({"looks": False, "yes_bias": 0.6}, 2, Looking.NOT_CLEAR),
+        ({"sensitivity": 0.5, "specificity": 0.5}, 12, Looking.NOT_CLEAR),  # a coin: its gain is 0 give or take 0.15
+        ({"sensitivity": 0.5, "specificity": 0.5}, 90, Looking.DOES_NOT_LOOK),
+        ({"sensitivity": 0.6, "specificity": 0.6}, 6, Looking.NOT_CLEAR),  # looks, and is weak
+        ({"sensitivity": 1.0, "specificity": 1.0, "yes_bias": 1.0}, 12, Looking.LOOKS),
     ],
 )
-def test_a_judge_that_does_not_look_is_named(trials_of, parameters, looking):
-    assert calibrate(trials_of(scenes=12, questions=8, **parameters)).looking is looking
+def test_a_judge_that_does_not_look_is_named(trials_of, parameters, scenes, looking):
+    assert calibrate(trials_of(scenes=scenes, questions=8, **parameters)).looking is looking
+
+
+def estimate(lower, upper):
+    return Estimate(0.05, lower, upper, 9, 9)
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [
+        ([], Looking.NOT_ASKED),
+        ([(0.01, 0.3)], Looking.LOOKS),
+        ([(0.0, 0.3)], Looking.NOT_CLEAR),
+        ([(-0.1, 0.1)], Looking.NOT_CLEAR),
+        ([(-0.1, 0.099)], Looking.DOES_NOT_LOOK),
+        ([(0.01, 0.099)], Looking.DOES_NOT_LOOK),  # surely above 0, and too little
+        ([(0.2, 0.3), (-0.1, 0.3)], Looking.NOT_CLEAR),
+        ([(0.2, 0.3), (-0.1, 0.05)], Looking.DOES_NOT_LOOK),
+        ([(None, None)], Looking.NOT_CLEAR),
+    ],
+)
+def test_the_rule_about_looking(ends, verdict):
+    assert looking([NOTHING, *(estimate(*pair) for pair in ends)]) is verdict
 
 
 def test_without_the_reference_points_nothing_is_said_of_looking(trials_of):

@@ -14,6 +14,7 @@ from api.services.domain.asking import Asking, question_groups
 from api.services.domain.preparation import Prepared, prepare
 from api.services.domain.request import DomainRequest
 from api.services.domain.rows import RowMaker
+from api.services.domain.scenes import truth_of_clips
 from api.services.manifest_entries import Progress, silent
 from gen_eval.execution import shard_of
 from gen_eval.media import sha256_file
@@ -26,10 +27,9 @@ from gen_eval.records.run import RunFolder
 from gen_eval.settings import settings
 from judge import simulated
 from judge.domain import METRIC
-from judge.entry import JudgeEntry, load_judge, question_key
+from judge.entry import JudgeEntry, load_judge
 from judge.predictions import read_replies
-from judge.questions import JudgeQuestion, load_questions
-from judge.simulated import Place
+from judge.questions import load_questions
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,12 @@ class Judging:
         store: database URL for rows and answers instead of the run folder.
         update: turn another run in the same folder into this one; answers to equal requests are kept.
         limits: how hard the endpoint is asked; as set by the environment by default.
-        truth: what a simulated judge is told of the videos, see :meth:`judge.simulated.Client.learn`; the keys of the
-            questions by default. Real judges are told nothing.
     """
 
     shard: tuple[int, int] | None = None
     store: str | None = None
     update: bool = False
     limits: Limits | None = None
-    truth: Mapping[Place, str | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ async def score_domain_async(
     asking = asking_of(request, judge)
     prepared = await asyncio.to_thread(prepare, request, (), progress)
     client = open_client(judge.model, device=request.device, dtype=request.dtype)
-    tell_truth(client, prepared.questions, how.truth)
+    tell_truth(client, prepared)
     kept = settings().chat_cache
     cache = None if kept is None else ReplyCache(kept)
     try:
@@ -234,10 +231,11 @@ def pending(run: RunFolder, prepared: Prepared, groups: Sequence[Group]) -> list
     ]
 
 
-def tell_truth(
-    client: ChatClient, questions: Mapping[str, Sequence[JudgeQuestion]], truth: Mapping[Place, str | None] | None
-) -> None:
-    """Give a simulated judge the answers that it is to get right so and so often; real ones are never told."""
+def tell_truth(client: ChatClient, prepared: Prepared) -> None:
+    """Tell a simulated judge what it is to get right so and so often; real ones are never told.
+
+    That is the key of every question, and of clips of scenes what is seen in them.
+    """
     if isinstance(client, simulated.Client):
-        keys: dict[Place, str | None] = {question_key(one): one.binary for own in questions.values() for one in own}
-        client.learn(keys if truth is None else truth)
+        keys = simulated.truth_of(prepared.questions)
+        client.learn({**keys, **truth_of_clips(prepared.request.data, prepared.request.videos)})

@@ -120,8 +120,12 @@ class Calibrated:
         return {
             Looking.LOOKS: "It looks: the right video makes its answers clearly better.",
             Looking.DOES_NOT_LOOK: (
-                "It does not look: with the right video it is not clearly better than without one or with another "
-                "scene's. Do not trust its scores; if it may only be weak, --scenes with more of them tells."
+                "It does not look: with the right video it is hardly better than without one or with another scene's. "
+                "Do not trust its scores."
+            ),
+            Looking.NOT_CLEAR: (
+                "Whether it looks is not clear: too few questions to tell a weak judge from a blind one. "
+                "--scenes with more of them tells."
             ),
             Looking.NOT_ASKED: "Whether it looks was not found out: no question about that has an answer.",
         }[self.calibration.looking]
