@@ -19,8 +19,10 @@ from gen_eval.data.records_file import (
     json_document,
     json_lines,
     objects_of,
+    real_of,
     reply_of,
     required_text,
+    seed_of,
 )
 from gen_eval.records import Answer, InputError, Reason, Rejection
 from gen_eval.records.answer import NOT_TEXT
@@ -117,9 +119,9 @@ def _answer(record: Mapping[str, Any], uids: Mapping[str, set[str]]) -> tuple[An
     if place is None or uid not in uids[place[0]]:
         raise Refused(Rejection.UNKNOWN_SAMPLE, f"there is no question {uid!r} about {name!r}")
     seed = record.get("seed")
-    if seed is not None and str(seed) != place[1] and place[1] != _BARE:
-        raise Refused(Rejection.CONFLICTING_FIELDS, f"id names the seed {place[1]!r} and seed is {seed!r}")
-    given = place[1] if seed is None else str(seed)
+    given = place[1] if seed is None else seed_of(seed)
+    if given != place[1] and place[1] != _BARE:
+        raise Refused(Rejection.CONFLICTING_FIELDS, f"id names the seed {place[1]!r} and seed is {seed!r:.60}")
     reply, error = reply_of(record), error_of(record)
     finish = record.get("finish_reason")
     answer = Answer(
@@ -141,8 +143,8 @@ def _answer(record: Mapping[str, Any], uids: Mapping[str, set[str]]) -> tuple[An
 
 def _chances(value: Any) -> dict[str, float] | None:
     known = value if isinstance(value, dict) else {}
-    found = {str(word): float(number) for word, number in known.items() if isinstance(number, int | float)}
-    return found or None
+    found = {str(word): real_of(number) for word, number in known.items()}
+    return {word: number for word, number in found.items() if number is not None} or None
 
 
 def _usage(value: Any) -> dict[str, int]:
@@ -161,6 +163,11 @@ def _of_public(
     if not isinstance(seeds, list) or not isinstance(record["results"], list):
         rejected.append(Rejected(where, Rejection.MALFORMED_RECORD, "seeds and results must be lists"))
         return
+    try:
+        names = [video if seed == _BARE else f"{video}__{seed_of(seed)}" for seed in seeds]
+    except Refused as refusal:
+        rejected.append(refusal.at(where))
+        return
     for result in record["results"]:
         answers = result.get("model_answers") if isinstance(result, dict) else None
         same = [one.uid for one in questions[video] if isinstance(result, dict) and one.listed_uid == result.get("uid")]
@@ -169,9 +176,7 @@ def _of_public(
             rejected.append(Rejected(where, Rejection.MALFORMED_RECORD, message))
             continue
         for place, answer in enumerate(answers):
-            seed = seeds[place // len(same)]
-            name = video if seed == _BARE else f"{video}__{seed}"
-            yield where, {"id": name, "uid": same[place % len(same)], "reply": answer}
+            yield where, {"id": names[place // len(same)], "uid": same[place % len(same)], "reply": answer}
 
 
 __all__ = ["StoredReplies", "read_replies"]

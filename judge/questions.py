@@ -12,7 +12,7 @@ from typing import Any
 
 from gen_eval.data import Rejected
 from gen_eval.data.naming import is_unicode, shown_name
-from gen_eval.data.records_file import JSON_LINES, Refused, json_lines, object_of, parsed, required_text
+from gen_eval.data.records_file import JSON_LINES, Refused, json_lines, object_of, parsed, required_text, text
 from gen_eval.records import InputError, Rejection
 from gen_eval.records.files import is_file
 
@@ -205,6 +205,8 @@ def _file_records(path: Path, known: Collection[str] | None) -> list[Any]:
         raise Refused(Rejection.UNKNOWN_VIDEO, "no sample of the prompt file has this id; its questions are not asked")
     if not is_unicode(path.stem):
         raise Refused(Rejection.MALFORMED_RECORD, "the file name is not UTF-8 text and can be no id")
+    if path.exists() and not is_file(path):  # reading a pipe or a device may never end
+        raise Refused(Rejection.MALFORMED_RECORD, "it is no regular file")
     try:
         content = parsed(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -247,9 +249,7 @@ def _take(where: str, sample: str, record: Any, found: _Collected) -> None:
 def _question(sample: str, record: Any) -> JudgeQuestion:
     record = object_of(record)
     uid, question = required_text(record, "uid"), required_text(record, "question")
-    options, task = _options(record), record.get("task")
-    if task is not None and not isinstance(task, str):
-        raise Refused(Rejection.MALFORMED_RECORD, f"task must be a text, not {task!r:.60}")
+    options, task = _options(record), text(record, "task")
     answer = record.get("answer")
     if not isinstance(answer, str) or answer not in options:
         what = "the answer is missing" if answer is None else f"the answer {answer!r:.60} is no key of index2ans"
@@ -260,8 +260,10 @@ def _question(sample: str, record: Any) -> JudgeQuestion:
 
 def _options(record: Mapping[str, Any]) -> dict[str, str]:
     options = record.get("index2ans")
-    if not isinstance(options, dict) or not options or not all(isinstance(text, str) for text in options.values()):
+    if not isinstance(options, dict) or not options or not all(isinstance(words, str) for words in options.values()):
         raise Refused(Rejection.MALFORMED_RECORD, f"index2ans must map keys to answer texts, not {options!r:.80}")
+    if any("\0" in words for words in (*options, *options.values())):
+        raise Refused(Rejection.MALFORMED_RECORD, f"index2ans holds a NUL character: {options!r:.80}")
     return options
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -133,6 +134,8 @@ def object_of(value: Any) -> dict[str, Any]:
         readable = is_unicode(value)
     except RecursionError as error:
         raise Refused(Rejection.LINE_NOT_JSON, f"not JSON: {error}") from error
+    except (TypeError, ValueError) as error:  # tables hold bytes, dates and more
+        raise Refused(Rejection.MALFORMED_RECORD, f"it holds what JSON cannot: {error}") from error
     if not readable:
         raise Refused(Rejection.MALFORMED_RECORD, "a text holds half of a surrogate pair, which is no character")
     return value
@@ -185,6 +188,23 @@ def _no_text(field: str, value: Any) -> Refused:
     return Refused(Rejection.MALFORMED_RECORD, f"{field} must be a text that is not empty, not {value!r:.80}{hint}")
 
 
+def seed_of(seed: Any) -> str:
+    """A seed, given as a whole number or a name, as text.
+
+    Raises:
+        Refused: it is neither.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | str) or seed == "" or "\0" in str(seed):
+        raise Refused(Rejection.MALFORMED_RECORD, f"seed must be a whole number or a name, not {seed!r:.60}")
+    return str(seed)
+
+
+def real_of(value: Any) -> float | None:
+    """``value`` if it is a number that a float holds; truth values are none."""
+    known = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    return float(value) if known else None
+
+
 def reply_of(record: Mapping[str, Any]) -> Any:
     """The reply of a record, under any of :data:`REPLY_FIELDS`; ``None`` for none, which must be said or explained.
 
@@ -224,8 +244,10 @@ __all__ = [
     "object_of",
     "objects_of",
     "parsed",
+    "real_of",
     "record_of",
     "reply_of",
     "required_text",
+    "seed_of",
     "text",
 ]

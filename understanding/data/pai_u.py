@@ -18,6 +18,7 @@ from gen_eval.data.benchmark import Rejected
 from gen_eval.data.records_file import JSON_LINES, json_document, object_of, text
 from gen_eval.protocols.loading import read_config
 from gen_eval.records import InputError
+from gen_eval.records.files import is_file
 from understanding.data.choices import ChoiceSample, options_of
 from understanding.data.media import Media, media
 from understanding.data.samples import Samples, collected, id_of, load_samples_file
@@ -126,11 +127,11 @@ def _files(path: Path) -> list[Path]:
     if path.is_file() and path.suffix in {".parquet", ".json"}:
         return [path]
     if path.is_dir():
-        parquet = sorted({*path.glob("data/*.parquet"), *path.glob("*.parquet")})
+        parquet = _regular(path, "data/*.parquet", "*.parquet")
         test = [one for one in parquet if one.name.startswith("test")]
         if parquet:
             return test or parquet
-        lists = sorted({*path.glob("*.json"), *path.glob("data/*.json")})
+        lists = _regular(path, "*.json", "data/*.json")
         if len(lists) == 1:
             return lists
         if known := [*lists, *sorted(path.glob("*.jsonl"))]:
@@ -140,6 +141,11 @@ def _files(path: Path) -> list[Path]:
         f"{path} holds no questions of PAI-Bench-U. Expected a folder with data/*.parquet (or one JSON list) and "
         "videos/, one of these files, or .jsonl lines with id, video, question, options, answer"
     )
+
+
+def _regular(folder: Path, *patterns: str) -> list[Path]:
+    """The files that fit; pipes and devices are none: reading them may never end."""
+    return sorted({one for pattern in patterns for one in folder.glob(pattern) if is_file(one)})
 
 
 def _root(path: Path) -> Path:

@@ -19,6 +19,7 @@ from gen_eval.data.records_file import (
     objects_of,
     reply_of,
     required_text,
+    seed_of,
     text,
 )
 from gen_eval.records import InputError, Rejection
@@ -156,11 +157,7 @@ def _reply(where: str, record: Mapping[str, Any], ids: tuple[str, ...]) -> Predi
 
 
 def _member(seed: Any) -> str:
-    if seed is None:
-        return DEFAULT_MEMBER
-    if isinstance(seed, bool) or not isinstance(seed, int | str) or seed == "":
-        raise Refused(Rejection.MALFORMED_RECORD, f"seed must be a whole number or a name, not {seed!r:.60}")
-    return str(seed)
+    return DEFAULT_MEMBER if seed is None else seed_of(seed)
 
 
 def paired(

@@ -32,7 +32,7 @@ def read(path: Path) -> Predictions:
     rejected: list[Rejected] = []
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+            reader = csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
             names = {name.strip().casefold(): name for name in reader.fieldnames or () if name}
             key = names.get("index") or names.get("id")
             if key is None or "prediction" not in names:
