@@ -16,7 +16,7 @@ from gen_eval.records import InputError
 from judge.prompting import DEFAULT, WITHOUT_VIDEO, JudgePrompt, load_prompt
 from judge.questions import JudgeQuestion
 
-OPTIONS = Options(temperature=0.0, top_p=1.0, top_k=0, max_tokens=1024)
+OPTIONS = Options(temperature=0.0, top_p=1.0, top_k=0, repetition_penalty=1.0, max_tokens=1024)
 """Decoding of a judge that states none: that of the public code."""
 
 SIMULATED = "simulated"

@@ -93,6 +93,9 @@ class ChatClient(ABC):
     An entry point of the group ``gen_eval.chat`` names a subclass; it is made from a model entry.
     """
 
+    context: int | None = None
+    """Tokens of prompt and reply that the backend itself allows, once its identity is known; ``None`` for not told."""
+
     def __init__(self, entry: ModelEntry) -> None:
         self.entry = entry
 

@@ -178,6 +178,7 @@ class _Rule:
         for lowered, bound in enumerate(_bounds(least, most, self.preset.fit.shrink)):
             size = shown_size(self.preset, height, width, family=family, most=bound)
             budget = {"pixels": bound, "largest": most, "smallest": least, "lowered": lowered}
+            budget["checked"] = family is not None  # tokens of other families are not known here
             if family is None:
                 return *size, None, budget
             needed = token_count(frames, *size, factor=family, frames_per_token=self.group)
@@ -212,16 +213,16 @@ def show(
     """What the model ``entry`` is shown of the clip ``path``: one pass over the file, only the wanted frames in memory.
 
     A model that takes files gets the file itself where the preset goes by a rate. A clip with fewer frames than the
-    preset wants shows those it has (``few_frames``); in the video form of a family whose frames share tokens the last
-    frame is repeated up to whole groups (``frames_repeated``). Where the tokens do not fit into the context, the
-    largest area is lowered step by step (``fit`` of the preset) before anything is asked.
+    preset wants shows those it has; a single one is flagged ``few_frames``. In the video form of a family whose frames
+    share tokens the last frame is repeated up to whole groups (``frames_repeated``). Where the tokens do not fit into
+    the context, the largest area is lowered step by step (``fit`` of the preset) before anything is asked.
 
     Args:
         path: the clip.
         preset: what is shown.
         entry: the model.
         frames: another number of frames, 1 or more; for presets by count. Nothing at all is not shown by this function.
-        context: tokens of prompt and reply that fit; ``None`` takes the entry's, which may be unknown.
+        context: tokens of prompt and reply that are to fit, where that is less than the entry's.
         reserve: tokens of that which text and reply need.
 
     Raises:
@@ -230,7 +231,7 @@ def show(
         InputError: ``frames`` does not suit the preset.
     """
     preset = preset if frames is None else preset.with_frames(frames)
-    rule = _Rule(preset, entry, context or entry.context, reserve)
+    rule = _Rule(preset, entry, min(filter(None, (context, entry.context)), default=None), reserve)
     if rule.form == "file":
         return _show_file(Path(path), preset)
     plan, pictures, stream = _decode(path, rule)
@@ -245,13 +246,13 @@ def show(
         form="video" if rule.form == "video" else "images",
         stamps=preset.stamps,
     )
-    return Shown(part, _facts(rule, plan, part, stream), _flags(preset, plan, stream, extra))
+    return Shown(part, _facts(rule, plan, part, stream), _flags(plan, stream, extra))
 
 
-def _flags(preset: ShownPreset, plan: _Plan, stream: ClipStream, extra: int) -> tuple[Flag, ...]:
-    total, info = stream.decoded_frames, stream.info
+def _flags(plan: _Plan, stream: ClipStream, extra: int) -> tuple[Flag, ...]:
+    info = stream.info
     found = {
-        Flag.FEW_FRAMES: total < (preset.counting.count or 2),
+        Flag.FEW_FRAMES: len(plan.indices) == 1,
         Flag.FRAMES_REPEATED: extra > 0,
         Flag.ENLARGED: plan.height * plan.width > info.height * info.width and plan.height > info.height,
     }

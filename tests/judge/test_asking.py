@@ -129,10 +129,14 @@ def test_a_judge_that_names_a_model_and_one_that_is_a_model(tmp_path, monkeypatc
     )
     judge = load_judge(str(own), endpoint="http://h/v1", served_as="s")
     assert (judge.model.endpoint.base_url, judge.model.endpoint.served_as) == ("http://h/v1", "s")
-    expected = Options(top_k=0, max_tokens=5, logprobs=3, choices=("Yes", "No"))
+    expected = Options(top_k=0, repetition_penalty=1.0, max_tokens=5, logprobs=3, choices=("Yes", "No"))
     assert (judge.preset, judge.context, judge.options) == ("2fps-qwen-0.0.14", 100, expected)
     plain = load_judge("m28")
-    assert (plain.preset, plain.prompt.name, plain.options) == ("2fps-qwen-0.0.8", "yes-no", Options(top_k=0))
+    assert (plain.preset, plain.prompt.name, plain.options) == (
+        "2fps-qwen-0.0.8",
+        "yes-no",
+        Options(top_k=0, repetition_penalty=1.0),
+    )
 
 
 @pytest.mark.parametrize(
