@@ -21,6 +21,7 @@ from gen_eval.media import sha256_file
 from gen_eval.mllm import ChatClient
 from gen_eval.mllm.asking import Asker, Limits, Tally, open_client
 from gen_eval.mllm.cache import ReplyCache
+from gen_eval.mllm.taking import entry_as_taken
 from gen_eval.protocols.shown import load_shown
 from gen_eval.records import Answer, Generation, Group, Score
 from gen_eval.records.run import RunFolder
@@ -169,6 +170,8 @@ async def _score(
         prepared.benchmark.has_domains,
         {"judge": judge, "preset": preset["digest"]},
     )
+    # the manifest has the entry as it is written; clips are shown as this backend takes them, which answers record
+    asking = replace(asking, judge=replace(asking.judge, model=entry_as_taken(asker.client)))
     with RunFolder.create(out, manifest, store=how.store) as run, run.locked():
         run.mark_shard(how.shard)
         mine = shard_of(prepared.groups, how.shard)
