@@ -71,7 +71,7 @@ def test_without_a_video_nothing_speaks_of_one(form):
 @pytest.mark.parametrize(
     ("form", "expected"),
     [
-        ("corrected", {"temperature": 0.0, "top_p": 1.0, "max_tokens": 1024}),
+        ("corrected", {"temperature": 0.0, "top_p": 1.0, "repetition_penalty": 1.0, "max_tokens": 1024}),
         (
             "reason_script",
             {"temperature": 0.6, "top_p": 0.95, "repetition_penalty": 1.05, "max_tokens": 16384},
@@ -87,7 +87,8 @@ def test_decoding_is_stated_whole(form, expected):
 def test_reasoning_has_room_and_is_said():
     found = task("pai/u").decoding(thinking=True, effort="low", seed=3)
     assert found.asked == {
-        "temperature": 0.0, "top_p": 1.0, "max_tokens": 16384, "thinking": True, "effort": "low", "seed": 3,
+        "temperature": 0.0, "top_p": 1.0, "repetition_penalty": 1.0, "max_tokens": 16384,
+        "thinking": True, "effort": "low", "seed": 3,
     }  # fmt: skip
     assert task("pai/u").decoding(thinking=False).max_tokens == 1024
     assert task("pai/u").decoding(may_reason=True).max_tokens == 16384
