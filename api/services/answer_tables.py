@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 _SHOWN_ANSWERS = 200
 _SHOWN_CHARACTERS = 300
+_BESIDE = {
+    "shuffled": "the same questions about another sample's video",
+    "without_video": "the same questions without a video",
+    "soft": "by the chance of the right answer (soft score)",
+}
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,8 @@ def _domain_table(results: RunResults, protocol: str, scores: DomainScores) -> A
         lines.append(AnswerLine("standard deviation over seeds", wording.number(scores.std_over_seeds, "ratio")))
     for word, floor in (("yes", scores.always_yes), ("no", scores.always_no)):
         lines.append(AnswerLine(f"a judge that always says {word}", wording.number(floor.video_mean, "ratio")))
+    beside = results.aggregate["domain_score"][protocol].values
+    lines += [AnswerLine.of(words, beside[name]) for name, words in _BESIDE.items() if name in beside]
     warnings = tuple(_warnings(results, protocol))
     return AnswerTable(f"domain_score, {protocol}", tuple(lines), tuple(_notes(results, scores)), warnings)
 
@@ -154,7 +161,10 @@ def _warnings(results: RunResults, protocol: str) -> Iterator[str]:
     from api.services.domain.further import looks
 
     if results.manifest["judge"].get("simulated"):
-        yield "The judge is simulated: it is told what is true, and answers so with stated chances. No model looked."
+        yield (
+            "The judge is simulated: it is told what is true (the key of each question; of built-in scenes also what a "
+            "flaw changes), and answers so with stated chances. No model looked."
+        )
     seen = looks(results, protocol)
     if seen is not None and seen["verdict"] == "does_not_look":
         yield "This judge does not look: it scores hardly better on the video than without it or on another one."

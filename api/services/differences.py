@@ -67,6 +67,7 @@ def differences(first: RunResults, second: RunResults) -> tuple[Difference, ...]
         pair.totals(),
         pair.environment(),
         pair.networks(),
+        pair.judges(),
         pair.rest(),
         pair.model(),
         pair.videos(),
@@ -102,6 +103,7 @@ _HANDLED = frozenset(
         "environment",
         "networks",
         "model",
+        "judge",
     }
     | {"unknown_videos", "not_asked_videos"}
 )
@@ -272,6 +274,18 @@ class _Pair:
                 if values[0] != values[1]:
                     shown = [str(value)[:12] if part == "weights" and value else str(value) for value in values]
                     yield Difference("networks", f"{kind} {name}: {shown[0]} and {shown[1]}")
+
+    def judges(self) -> Iterator[Difference]:
+        """Who judged: by name where they are two, else what of the one judge is another."""
+        one, other = (run.manifest.get("judge") for run in (self.first, self.second))
+        if one is None or other is None or one == other:
+            return
+        if one.get("title") != other.get("title"):
+            text = f"the judges: {one.get('title')} and {other.get('title')}; scores of two judges do not compare"
+            yield Difference("judge", text)
+            return
+        for line in differing({"judge": one}, {"judge": other}):
+            yield Difference(line.split(":")[0], line.replace(" -> ", " and "))
 
     def rest(self) -> Iterator[Difference]:
         """Every other field of the manifests, so that nothing goes unsaid."""

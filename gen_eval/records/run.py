@@ -52,7 +52,7 @@ class RunFolder:
         try:
             self.manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise InputError(f"{path} is no run: it has no manifest.json; give the folder that --out named") from None
+            raise InputError(f"{path} is no run: it has no manifest.json; {_instead(path)}") from None
         except (OSError, ValueError) as error:
             raise InputError(f"{path / 'manifest.json'} cannot be read: {error}") from error
         if not isinstance(self.manifest, dict) or self.manifest.get("format") != MANIFEST_FORMAT:
@@ -283,3 +283,11 @@ def _keyed(entries: list[Any]) -> bool:
 def _short(value: Any) -> str:
     text = canonical_json(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _instead(path: Path) -> str:
+    """What to give in place of a folder that is no run: the runs right below it, where there are any."""
+    below = sorted(one.parent.name for one in path.glob("*/manifest.json"))[:5]
+    if below:
+        return f"it holds runs, name one of them: {', '.join(str(path / name) for name in below)}"
+    return "give the folder that --out named"
