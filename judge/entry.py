@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gen_eval.mllm import ChatRequest, Frames, ModelEntry, Options, VideoFile, load_model, model_names
-from gen_eval.mllm.entry import entry_of
+from gen_eval.mllm.entry import entry_of, problems_of
 from gen_eval.protocols.loading import config_names, read_config
 from gen_eval.records import InputError
 from judge.prompting import DEFAULT, WITHOUT_VIDEO, JudgePrompt, load_prompt
@@ -162,7 +162,7 @@ def _judge(name: str, content: Mapping[str, Any], *, endpoint: str | None, serve
     try:
         written = _Written.model_validate(content)
     except ValidationError as error:
-        raise InputError(f"the judge {name!r} cannot be used: {_problems(error)}") from None
+        raise InputError(f"the judge {name!r} cannot be used: {problems_of(error, 'judge')}") from None
     where = {"endpoint": endpoint, "served_as": served_as}
     if isinstance(written.model, str):
         model = load_model(written.model, **where)
@@ -192,15 +192,8 @@ def _options(name: str, given: Mapping[str, Any]) -> Options:
     try:
         checked: Options = TypeAdapter(Options).validate_python({**vars(OPTIONS), **given})
     except ValidationError as error:
-        raise InputError(f"the judge {name!r} has options that cannot be used: {_problems(error)}") from None
+        raise InputError(f"the judge {name!r} has options that cannot be used: {problems_of(error, 'judge')}") from None
     return checked
-
-
-def _problems(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(map(str, one['loc'])) or 'judge'}: {one['msg']} (got {one['input']!r:.60})"
-        for one in error.errors()
-    )
 
 
 __all__ = ["OPTIONS", "SIMULATED", "JudgeEntry", "judge_names", "load_judge", "question_key"]

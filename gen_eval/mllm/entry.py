@@ -15,6 +15,9 @@ IN_PROCESS = ("local", "vllm")
 """Backends that run the model themselves."""
 
 
+_UNQUOTED = frozenset({"extra_forbidden", "missing"})
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -65,7 +68,9 @@ class Endpoint(_Strict):
     """Where it answers. Nothing of this is part of a score's identity."""
 
     base_url: str | None = None
-    api_key_env: str | None = Field(None, description="environment variable that holds the key")
+    api_key_env: str | None = Field(
+        None, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="environment variable that holds the key"
+    )
     served_as: str | None = Field(None, description="name under which the server knows the model; default: asked of it")
     engine: str | None = Field(None, description="kind of server, for what it can do; default: asked of it")
 
@@ -127,15 +132,29 @@ def entry_of(
     if endpoint is not None and content.get("backend") in IN_PROCESS:
         content = {**content, "backend": "http"}
     given = {"base_url": endpoint, "served_as": served_as}
-    where = {**(content.get("endpoint") or {}), **{key: value for key, value in given.items() if value is not None}}
+    own = content.get("endpoint") or {}
+    if not isinstance(own, Mapping):
+        raise InputError(
+            f"the model entry {name!r} cannot be used: endpoint must be a mapping with base_url and others"
+        )
+    where = {**own, **{key: value for key, value in given.items() if value is not None}}
     try:
         return ModelEntry.model_validate({"title": name, **content, "name": name, "endpoint": where})
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, one['loc'])) or 'entry'}: {one['msg']} (got {one['input']!r:.60})"
-            for one in error.errors()
-        )
-        raise InputError(f"the model entry {name!r} cannot be used: {problems}") from None
+        raise InputError(f"the model entry {name!r} cannot be used: {problems_of(error)}") from None
+
+
+def problems_of(error: ValidationError, whole: str = "entry") -> str:
+    """What is wrong with a written entry, field by field.
+
+    Values are shown where they help. Those of unknown fields and of the endpoint are not, nor what is around a missing
+    field: people put keys there.
+    """
+    return "; ".join(
+        f"{'.'.join(map(str, one['loc'])) or whole}: {one['msg']}"
+        + ("" if one["type"] in _UNQUOTED or "endpoint" in one["loc"] else f" (got {one['input']!r:.60})")
+        for one in error.errors()
+    )
 
 
 def model_names() -> list[str]:

@@ -28,6 +28,8 @@ LARGEST_BODY = 16 * 2**20
 _CONNECT = 15.0
 _SILENCE = 600.0
 """Seconds without a byte; a shorter limit is the asker's."""
+LONGEST_LOOK = 60.0
+"""Seconds for an answer that no model has to think about, however slowly it drips."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -94,8 +96,16 @@ class Wire:
         return Place(self._host, self._key_env, self._key())
 
     async def get(self, address: str) -> Answered:
-        """The answer to a GET; ``address`` is a path below the base, or a whole one of the same server."""
-        return await self.send("GET", address)
+        """The answer to a GET; ``address`` is a path below the base, or a whole one of the same server.
+
+        It asks what a server is or has, which takes no time; no asker's limit stands around it, so it has its own.
+        """
+        try:
+            async with asyncio.timeout(LONGEST_LOOK):
+                return await self.send("GET", address)
+        except TimeoutError:
+            message = f"{self._host} did not answer within {LONGEST_LOOK:g} s"
+            raise ChatError(Reason.ENDPOINT_ERROR, message, retry=True) from None
 
     async def post(self, address: str, body: Mapping[str, Any]) -> Answered:
         """The answer to a POST of ``body`` as JSON."""
@@ -250,15 +260,16 @@ def checked_address(address: str | None, entry: str) -> str:
         raise InputError(f"the model entry {entry!r} names no address; give one with endpoint.base_url (or --endpoint)")
     try:
         parts = urlsplit(address)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        plain = address.isprintable() and address.isascii() and " " not in address
+        usable = plain and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
-    if not usable:
-        raise InputError(f"the address of {entry!r} must be http://HOST… or https://HOST…, not {address!r}")
-    if "@" in parts.netloc:
+    if "@" in address.partition("://")[2].partition("/")[0]:  # first: no message may repeat it
         raise InputError(f"the address of {entry!r} holds a name or password; keys come from endpoint.api_key_env")
-    if parts.query or parts.fragment:
-        raise InputError(f"the address of {entry!r} must end with its path, without ? or #, not {address!r}")
+    if "?" in address or "#" in address:
+        raise InputError(f"the address of {entry!r} must end with its path, without ? or # and what follows them")
+    if not usable:
+        raise InputError(f"the address of {entry!r} must be http://HOST… or https://HOST…, not {address!r:.200}")
     return address.rstrip("/")
 
 

@@ -54,7 +54,7 @@ def config_files(kind: str) -> list[Path]:
 def _read(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:  # a date that is none is a ValueError
         raise InputError(f"{path} cannot be read as YAML: {error}") from error
     if not isinstance(content, dict):
         raise InputError(f"{path} must hold a mapping, not {type(content).__name__}")

@@ -5,7 +5,7 @@ import pytest
 from gen_eval.mllm import ChatError
 from gen_eval.mllm.asking import Limits, cost_of
 from gen_eval.mllm.entry import entry_of
-from gen_eval.records import Reason
+from gen_eval.records import MissingPart, Reason
 
 HUGE = 10**400
 
@@ -68,3 +68,12 @@ def test_further_wordings_of_a_context_that_is_too_short(talk, served, say, ask_
     server = served(say({"error": {"message": words}}, status=400))
     failed, _ = talk(server, ask_for())
     assert (failed.reason, failed.attempts, len(server.questions)) == (Reason.CONTEXT_OVERFLOW, 1, 1)
+
+
+def test_a_server_that_never_ends_its_list_of_models_is_given_up(talk, served, say, good, ask_for, monkeypatch):
+    monkeypatch.setattr("gen_eval.mllm.wire.LONGEST_LOOK", 0.1)
+    server = served(say(good()), pages={"/v1/models": say({"data": []}, wait=30.0)})
+    failed, _ = talk(server, ask_for())
+    assert isinstance(failed, MissingPart)
+    assert "within 0.1 s" in str(failed)
+    assert not server.questions
