@@ -30,6 +30,8 @@ _SILENCE = 600.0
 """Seconds without a byte; a shorter limit is the asker's."""
 LONGEST_LOOK = 60.0
 """Seconds for an answer that no model has to think about, however slowly it drips."""
+_SHORTEST_SECRET = 12
+"""Characters; shorter keys are not looked for in answers."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -139,6 +141,7 @@ class Wire:
             raise self._broken(error) from None
         self._idle.append(client)
         known = {name.lower(): value for name, value in answer.headers.items()}
+        body = self._without_key(body)
         document = read_json(body)
         status = answer.status_code if answer.status_code >= 300 else _status_within(document)
         if status is not None:
@@ -217,6 +220,14 @@ class Wire:
                 message = f"{self._host} answered with more than {LARGEST_BODY // 2**20} MB; the rest was not read"
                 raise ChatError(Reason.ENDPOINT_ERROR, message)
         return bytes(read)
+
+    def _without_key(self, body: bytes) -> bytes:
+        """``body`` without the key: gateways repeat it, and answers are kept whole.
+
+        A short one is no secret but the word that servers without keys are given (``EMPTY``), and may be meant.
+        """
+        key = (self._key() or "").encode()
+        return body.replace(key, b"***") if len(key) >= _SHORTEST_SECRET else body
 
     def _check_origin(self, url: str) -> None:
         """Nothing is sent to another server than the entry's: requests carry the key."""

@@ -77,3 +77,16 @@ def test_a_server_that_never_ends_its_list_of_models_is_given_up(talk, served, s
     assert isinstance(failed, MissingPart)
     assert "within 0.1 s" in str(failed)
     assert not server.questions
+
+
+def test_a_server_that_repeats_the_key_is_not_quoted_with_it(talk, served, say, good, ask_for, monkeypatch):
+    key = "sk-0123456789abcdef"
+    monkeypatch.setenv("ODD_KEY", key)
+    server = served(say({**good(f"yes {key}"), "model": key}))
+    reply, _ = talk(server, ask_for(), entry={"endpoint": {"api_key_env": "ODD_KEY"}})
+    assert (reply.text, reply.model) == ("yes ***", "***")
+    assert key not in str(reply)
+    assert server.questions[0].headers["authorization"] == f"Bearer {key}"
+    monkeypatch.setenv("ODD_KEY", "EMPTY")
+    reply, _ = talk(served(say(good("EMPTY"))), ask_for(), entry={"endpoint": {"api_key_env": "ODD_KEY"}})
+    assert reply.text == "EMPTY"
