@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +9,7 @@ import typer
 
 from api.cli import options
 from api.cli.door import console, door, note, print_json, progress_bar
+from api.cli.taking import taking
 
 if TYPE_CHECKING:
     from api.services.request import ScoreRequest
@@ -120,32 +118,9 @@ _OF_DOMAIN: dict[str, tuple[Any, Any]] = {
 _OF_CONTROL: dict[str, tuple[Any, Any]] = {"signals": (Signals, None), "condition": (Condition, None)}
 
 
-def _taking(taken: dict[str, tuple[Any, Any]]) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Give a command that is written with ``**given`` the options ``taken``, where the command line looks for them."""
-    empty, kind = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [
-        inspect.Parameter(name, kind, annotation=hint, default=empty if default is ... else default)
-        for name, (hint, default) in taken.items()
-    ]
-    signature = inspect.Signature(parameters, return_annotation=int)
-
-    def written(command: Callable[..., int]) -> Callable[..., int]:
-        @functools.wraps(command)
-        def bound(*args: Any, **kwargs: Any) -> int:
-            given = signature.bind(*args, **kwargs)
-            given.apply_defaults()
-            return command(**given.arguments)
-
-        bound.__signature__ = signature  # type: ignore[attr-defined]
-        bound.__annotations__ = {name: hint for name, (hint, _) in taken.items()}
-        return bound
-
-    return written
-
-
 @app.command()
 @door
-@_taking(_COMMON)
+@taking(_COMMON)
 def quality(**given: Any) -> int:
     """PAI-Bench-G quality; no reference video is needed. `gen-eval weights fetch` brings the networks."""
     return _score("quality", given)
@@ -153,7 +128,7 @@ def quality(**given: Any) -> int:
 
 @app.command()
 @door
-@_taking(_COMMON | _OF_CONTROL)
+@taking(_COMMON | _OF_CONTROL)
 def control(**given: Any) -> int:
     """PAI-Bench-C: control fidelity, visual quality, diversity.
 
@@ -165,7 +140,7 @@ def control(**given: Any) -> int:
 
 @app.command()
 @door
-@_taking({name: _COMMON[name] for name in _JUDGED} | _OF_DOMAIN)
+@taking({name: _COMMON[name] for name in _JUDGED} | _OF_DOMAIN)
 def domain(**given: Any) -> int:
     """PAI-Bench-G domain score, by a judge that answers questions.
 

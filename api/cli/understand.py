@@ -10,6 +10,8 @@ import typer
 
 from api.cli import options
 from api.cli.door import console, door, note, print_json, progress_bar
+from api.cli.taking import taking
+from api.cli.understand_options import ASKED, Dialect, Name, Protocol, TaskData
 
 if TYPE_CHECKING:
     from api.services.understanding.documents import ModelScores
@@ -21,15 +23,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Name = Annotated[str, typer.Argument(metavar="TASK", help="Name of the task; `gen-eval understand list` has them.")]
-TaskData = Annotated[Path, typer.Option(help="The task's data: the published folder or file, or samples as .jsonl.")]
-Protocol = Annotated[
-    str, typer.Option(help="corrected or reference (or a .yaml): how replies are read and questions put.")
-]
-Dialect = Annotated[
-    str | None,
-    typer.Option(help="Which public code `reference` follows: paibench_u, reason_script, physical_ai_understanding."),
-]
 MaybeOut = Annotated[Path | None, typer.Option(help="Folder of a run that answers and rows are kept in.")]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="Run folder.")]
 
@@ -127,101 +120,68 @@ def parse(
     return 0
 
 
+_AS_GIVEN = (
+    *("task", "data", "model", "label", "media", "protocol", "dialect", "preset", "rotations", "second_stage"),
+    *("endpoint", "second_endpoint", "served_as", "limit", "dtype", "decoding", "temperature", "top_p"),
+)
+
+
 @app.command()
 @door
-def run(
-    task: Name,
-    data: TaskData,
-    model: Annotated[str, typer.Option(help="Model entry by name, or a .yaml.")],
-    out: options.Out,
-    protocol: Protocol = "corrected",
-    dialect: Dialect = None,
-    preset: Annotated[
-        str | None, typer.Option(help="What the model is shown: 16-uniform, 4fps, …; default: that of the form.")
-    ] = None,
-    frames: Annotated[
-        str | None, typer.Option(help="Numbers of frames to compare, comma-separated; 0 asks without the video.")
-    ] = None,
-    thinking: Annotated[
-        str | None, typer.Option(help="on, off, or on,off to compare: whether the model reasons first.")
-    ] = None,
-    effort: Annotated[
-        str | None, typer.Option(help="How much it reasons, by the provider's names; several to compare.")
-    ] = None,
-    seeds: Annotated[
-        str | None, typer.Option(help="Seeds of sampling, comma-separated; each question is asked once for each.")
-    ] = None,
-    rotations: Annotated[
-        int, typer.Option(min=0, help="So many questions are asked with their options in every other order too.")
-    ] = 0,
-    second_stage: Annotated[
-        str | None, typer.Option(help="Text model that reads the replies which the reader cannot (a model entry).")
-    ] = None,
-    endpoint: Annotated[str | None, typer.Option(help="Address of the model's server.")] = None,
-    second_endpoint: Annotated[str | None, typer.Option(help="Address of the server of --second-stage.")] = None,
-    served_as: Annotated[str | None, typer.Option(help="The model's name on its server.")] = None,
-    label: Annotated[str | None, typer.Option(help="Label of the model in tables; default: its entry's name.")] = None,
-    media: options.Media = None,
-    limit: options.Limit = None,
-    device: Annotated[str | None, typer.Option(help="Where a model in this process runs.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="Number format of a model in this process.")] = None,
-    shard: Annotated[
-        str | None, typer.Option(help="Only every N-th question, as i/N; join the runs with `gen-eval merge`.")
-    ] = None,
-    store: options.Store = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked; nobody is.")] = False,
-    json: options.Json = False,
-) -> int:
+@taking(ASKED)
+def run(**given: Any) -> int:
     """Ask a model. Resumable: what was answered is kept and not asked again.
 
     Several numbers of frames, thinking on,off or several efforts are runs of their own in folders below --out, compared
     on the questions that both have.
     """
     from api.services.scoring import parse_shard
-    from api.services.understanding.request import TaskRequest
     from api.services.understanding.running import Working, run_task
     from api.services.wording import tally_line
-    from gen_eval.settings import settings
 
-    request = TaskRequest(
-        task=task,
-        data=data,
-        model=model,
-        label=label,
-        media=media,
-        protocol=protocol,
-        dialect=dialect,
-        preset=preset,
-        frames=_numbers("frames", frames),
-        thinking=_switches(thinking),
-        efforts=options.names(effort) or (),
-        seeds=_numbers("seeds", seeds),
-        rotations=rotations,
-        second_stage=second_stage,
-        endpoint=endpoint,
-        second_endpoint=second_endpoint,
-        served_as=served_as,
-        limit=limit,
-        device=device or settings().device,
-        dtype=dtype,
-    )
-    if dry_run:
-        return _dry_run(request, as_json=json)
-    part = None if shard is None else parse_shard(shard)
+    request, store = _request(given), given["store"]
+    if given["dry_run"]:
+        return _dry_run(request, as_json=given["json"])
+    part = None if given["shard"] is None else parse_shard(given["shard"])
+    how = Working(store=store, shard=part, update=given["update"])
     with progress_bar() as move:
-        found = run_task(request, out, Working(store=store, shard=part), progress=move)
+        found = run_task(request, given["out"], how, progress=move)
     if part is not None:
-        note(f"this is shard {shard}; when all are done: gen-eval merge SHARD... --out RUN")
+        note(f"this is shard {given['shard']}; when all are done: gen-eval merge SHARD... --out RUN")
     _write_reports([one.scores for one in found.runs], store)
-    if json:
+    if given["json"]:
         print_json(found.to_json())
     else:
         for one in found.runs:
             _print_model(one.scores, one.condition.words)
         for first, second, compared in found.comparisons():
             console().print(f"{second.words} against {first.words}: {_difference(compared)}", markup=False)
+    _warn([one.scores for one in found.runs])
     note(tally_line(found.runs[-1].tally))
     return found.exit_code
+
+
+def _request(given: dict[str, Any]) -> TaskRequest:
+    from api.services.understanding.request import TaskRequest
+    from gen_eval.settings import settings
+
+    return TaskRequest(
+        **{name: given[name] for name in _AS_GIVEN},
+        frames=_numbers("frames", given["frames"]),
+        thinking=_switches(given["thinking"]),
+        efforts=options.names(given["effort"]) or (),
+        seeds=_numbers("seeds", given["seeds"]),
+        domains=options.names(given["domains"]),
+        device=given["device"] or settings().device,
+    )
+
+
+def _warn(models: Sequence[ModelScores]) -> None:
+    """Say on standard error what forbids to trust a number."""
+    from api.services.understanding.remarks import further_warnings
+
+    for text in dict.fromkeys(text for one in models for text in further_warnings(one.further)):
+        note(text)
 
 
 def _dry_run(request: TaskRequest, *, as_json: bool) -> int:
@@ -308,7 +268,7 @@ def _print_model(scores: ModelScores, condition: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from api.services.understanding.remarks import further_remarks
+    from api.services.understanding.remarks import floor_remark, further_remarks
 
     whole = scores.aggregate()
     given = f", {condition}" if condition else ""
@@ -327,7 +287,7 @@ def _print_model(scores: ModelScores, condition: str) -> None:
         )
     to = console()
     to.print(table)
-    for line in (*_remarks(whole), *further_remarks(scores.further)):
+    for line in (*floor_remark(whole.floors), *_remarks(whole), *further_remarks(scores.further)):
         to.print(line, markup=False, soft_wrap=True)
 
 
@@ -338,9 +298,6 @@ def _ends(one: Any) -> str:
 def _remarks(whole: Any) -> list[str]:
     """What stands below the table."""
     lines = []
-    guess, letter = whole.floors.get("random_guess"), whole.floors.get("most_frequent_letter")
-    if guess is not None:
-        lines.append(f"random guess {100 * guess:.1f} %, always {whole.floors['letter']} {100 * letter:.1f} %")
     if whole.unparsed:
         lines.append("unreadable: " + ", ".join(f"{name} {count}" for name, count in whole.unparsed.items()))
     if whole.coverage["without"]:

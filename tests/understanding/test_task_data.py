@@ -239,3 +239,61 @@ def test_prediction_tables_of_vlmevalkit(tmp_path, three):
         read_predictions(tmp_path / "wrong.csv")
     with pytest.raises(InputError, match=r"\.tsv or \.csv"):
         read_predictions(tmp_path / "sheet.xlsx")
+
+
+QUESTIONS = [f"Which way does it go ({number})?" for number in range(5)]
+
+
+@pytest.fixture
+def five(write_lines):
+    lines = [{**LINE, "id": f"q{number}", "question": QUESTIONS[number]} for number in range(5)]
+    return load(write_lines("five.jsonl", [{**one, "answer": "BAABA"[place]} for place, one in enumerate(lines)]))
+
+
+@pytest.fixture
+def table(tmp_path):
+    """`table(first, columns)`: a table of four rows counted from `first`; the reply names the row."""
+
+    def write(first, **columns):
+        lines = ["\t".join(["index", *columns, "prediction"])]
+        for row in range(4):
+            lines.append("\t".join([str(first + row), *(own[row] for own in columns.values()), f"reply {row}"]))
+        path = tmp_path / "table.tsv"
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize(
+    "columns",
+    [{"question": QUESTIONS}, {"answer": "BAAB"}, {"question": QUESTIONS, "A": "xxxx", "B": "yyyy", "answer": "BAAB"}],
+)
+def test_rows_of_a_table_count_from_where_they_fit_the_data(five, table, first, columns):
+    found, rejected = replies_of(table(first, **columns), five)
+    assert {key[2]: one.reply for key, one in found.items()} == {f"q{row}": f"reply {row}" for row in range(4)}
+    assert not rejected
+
+
+@pytest.mark.parametrize(
+    ("columns", "match"),
+    [
+        ({}, "no column question"),
+        ({"A": "xxxx", "B": "yyyy"}, "4 of 4 rows fit the data either way"),
+        ({"question": [f"{one} Elsewhere." for one in QUESTIONS]}, "fit the data"),
+    ],
+)
+def test_a_table_whose_first_row_cannot_be_told_is_refused(five, table, columns, match):
+    with pytest.raises(InputError, match=match):
+        replies_of(table(1, **columns), five)
+
+
+def test_a_long_cell_is_read_and_the_limit_of_the_process_stays(tmp_path, three):
+    import csv
+
+    before = csv.field_size_limit()
+    path = tmp_path / "long.csv"
+    path.write_text(f"index,prediction\nq1,{'x' * (before + 10)}\n")
+    assert len(replies_of(path, three)[0]["file", "0", "q1"].reply) == before + 10
+    assert csv.field_size_limit() == before

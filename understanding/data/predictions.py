@@ -44,6 +44,7 @@ class Prediction:
         finish_reason: how the reply ended.
         error: why there is no reply, in the words of what asked.
         said: what the file says of the sample itself, to be compared with it (``answer``, ``question``).
+        options: texts of the options by letter, as the file has them; they only tell what ``index`` counts from.
         kept: further fields of the line.
     """
 
@@ -56,6 +57,7 @@ class Prediction:
     finish_reason: str | None = None
     error: str | None = None
     said: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -67,11 +69,13 @@ class Predictions:
         format: ``replies``, ``lmms-eval`` or ``vlmevalkit``.
         items: in the order of the file.
         rejected: lines that could not be used.
+        counts_from: number of the first row, for ``index``; ``None`` where the format does not fix it.
     """
 
     format: str
     items: tuple[Prediction, ...]
     rejected: tuple[Rejected, ...] = ()
+    counts_from: int | None = 0
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,13 @@ def paired(
 
     Returns:
         One entry a model, sorted by label, and the rejected lines (those of ``found`` first).
+
+    Raises:
+        InputError: it cannot be told what the places of a table count from.
     """
+    from understanding.data.placing import placed
+
+    found = placed(found, samples)
     rejected = list(found.rejected)
     tables: dict[str, dict[str, dict[str, Prediction]]] = {}
     for one in found.items:

@@ -1,13 +1,17 @@
 """Prediction tables of VLMEvalKit: the data's own table with a column ``prediction``.
 
 Columns read: ``index`` (a row number, or an id where the data were prepared with ids), ``prediction``, and for the
-check that it is the same question ``question`` and ``answer``. Tables are read as CSV or TSV; spreadsheets are not
+check that it is the same question ``question`` and ``answer``; ``A``, ``B``, … help to tell whether row numbers count
+from 0 or from 1, which the format leaves open. Tables are read as CSV or TSV; spreadsheets are not
 opened. The file is called by model and data set.
 """
 
 from __future__ import annotations
 
 import csv
+import string
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gen_eval.data.benchmark import Rejected
@@ -27,11 +31,10 @@ def read(path: Path) -> Predictions:
     Raises:
         InputError: it cannot be read, or has no column ``index`` or ``prediction``.
     """
-    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
     items: list[Prediction] = []
     rejected: list[Rejected] = []
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file, _long_cells():
             reader = csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
             names = {name.strip().casefold(): name for name in reader.fieldnames or () if name}
             key = names.get("index") or names.get("id")
@@ -43,7 +46,18 @@ def read(path: Path) -> Predictions:
                 _add(f"{path.name}:{reader.line_num}", row, key, names, items, rejected)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path} cannot be read as a table: {error}") from error
-    return Predictions("vlmevalkit", tuple(items), tuple(rejected))
+    return Predictions("vlmevalkit", tuple(items), tuple(rejected), counts_from=None)
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let cells hold whole replies; the limit is the process's own and is put back."""
+    before = csv.field_size_limit()
+    csv.field_size_limit(max(before, _LONGEST_CELL))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _add(
@@ -60,7 +74,10 @@ def _add(
         return
     cells = {one: row.get(names[one]) for one in _SAID if one in names}
     said = {one: cell for one, cell in cells.items() if cell}
+    texts = {one: row.get(names[one.casefold()]) for one in string.ascii_uppercase if one.casefold() in names}
+    options = {one: cell for one, cell in texts.items() if cell and cell.strip()}
     number = name.removesuffix(".0")  # tables that went through floating point
     index = int(number) if number.isascii() and number.isdigit() and len(number) < 10 else None
     failed = reply.strip() if reply.strip().startswith(_FAILED) else None
-    items.append(Prediction(where, name, None if failed else reply, index=index, error=failed, said=said, kept={}))
+    given = None if failed else reply
+    items.append(Prediction(where, name, given, index=index, error=failed, said=said, options=options))

@@ -41,7 +41,6 @@ def manifest_of(
         more: further fields: who was asked what, or which replies are scored.
     """
     main = scorer.main
-    metric = facts_of(main.metric)
     return {
         "format": MANIFEST_FORMAT,
         "gen_eval": gen_eval.__version__,
@@ -50,15 +49,7 @@ def manifest_of(
         "dialect": next((one.dialect for one in scorer.tasks if one.dialect), None),
         "model": scorer.model,
         "layout": samples.layout,
-        "metrics": {
-            main.metric: {
-                "version": metric.version,
-                "protocols": {one.protocol.name: one.protocol.digest for one in scorer.tasks},
-                "members": {
-                    one.protocol.name: one.protocol.aggregate.get("members", "sample_first") for one in scorer.tasks
-                },
-            }
-        },
+        "metrics": {main.metric: _metric(scorer)},
         "totals": {},
         "protocol": asked_name(protocol),
         "preset": dict(preset),
@@ -73,6 +64,16 @@ def manifest_of(
         "not_asked_videos": [],
         "rejected": [{"where": one.where, "reason": one.reason, "message": one.message} for one in rejected],
         **more,
+    }
+
+
+def _metric(scorer: Scorer) -> dict[str, Any]:
+    """The metric, and how each protocol takes seeds together."""
+    bound = [one.protocol for one in scorer.tasks]
+    return {
+        "version": facts_of(scorer.main.metric).version,
+        "protocols": {one.name: one.digest for one in bound},
+        "members": {one.name: one.aggregate.get("members", "sample_first") for one in bound},
     }
 
 
