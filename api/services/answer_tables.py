@@ -90,6 +90,9 @@ def _asked_first(results: RunResults) -> list[tuple[str, str]]:
 
 def _group_table(results: RunResults, metric: str, protocol: str) -> AnswerTable:
     """A metric over all questions and over each of their groups; intervals draw whole videos."""
+    from api.services.understanding.further import floors_of, further_of_run
+    from api.services.understanding.remarks import floor_remark, further_remarks, further_warnings
+
     samples = {entry["id"]: dict(entry.get("groups", {})) for entry in results.manifest["samples"]}
     groups = sorted({(kind, name) for own in samples.values() for kind, name in own.items()})
     parts = {"all questions": list(samples)} | {
@@ -101,8 +104,11 @@ def _group_table(results: RunResults, metric: str, protocol: str) -> AnswerTable
     lines = [AnswerLine.of(name, one.main) for name, one in zip(parts, found, strict=True)]
     unread = ", ".join(f"{count} {name}" for name, count in found[0].flags.items()) or "none"
     without = ", ".join(f"{count} {name}" for name, count in found[0].reasons.items()) or "none"
-    notes = (f"Flags: {unread}.", f"Questions without a value: {without}.")
-    return AnswerTable(f"{metric}, {protocol}", tuple(lines), notes)
+    notes = [f"Flags: {unread}.", f"Questions without a value: {without}."]
+    further = further_of_run(results, metric, protocol)
+    told = [*floor_remark(floors_of(rows)), *further_remarks(further)]
+    notes += [f"{one[0].upper()}{one[1:]}." for one in told]
+    return AnswerTable(f"{metric}, {protocol}", tuple(lines), tuple(notes), tuple(further_warnings(further)))
 
 
 def _of(rows: Sequence[Score], samples: set[str]) -> list[Score]:
