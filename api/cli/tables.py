@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api.services.network_facts import models_of, networks_of, networks_ran, not_for_commercial_use
+from api.services.systems import judges_line, systems_of
 from api.services.wording import NO_VALUE, counted, ends, interval, number, placement
 from gen_eval.records import Status
 
@@ -209,6 +210,8 @@ def print_leaderboard(to: Console, runs: list[RunResults]) -> None:
     for metric, by_model in cells.items():
         table.add_row(metric, *(by_model.get(model, "-") for model in models))
     to.print(table)
+    if by := judges_line(systems_of(runs)):
+        to.print(by, markup=False, soft_wrap=True)
     _print_caveats(to, cells)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from api.services.aggregation import MetricAggregate, Totals
 from api.services.facts import facts_of
 from api.services.results import RunResults
-from api.services.systems import System, protocols_of, systems_of
+from api.services.systems import System, judges_line, protocols_of, systems_of
 from gen_eval.protocols import PublishedColumn, PublishedTable, published_tables, total_rules
 from gen_eval.stats import Aggregate, Total
 
@@ -124,6 +124,7 @@ class Table:
     protocol: str
     heads: tuple[Head, ...]
     lines: tuple[Line, ...]
+    judges: str = ""
 
     @property
     def whole(self) -> tuple[Line, ...]:
@@ -150,6 +151,7 @@ class Table:
             "benchmark": self.published.benchmark,
             "track": self.published.track,
             "protocol": self.protocol,
+            **({"judges": self.judges} if self.judges else {}),
             "columns": [head.to_json() for head in self.heads],
             "lines": [line.to_json(self.heads) for line in self.lines],
         }
@@ -181,7 +183,7 @@ def _table(published: PublishedTable, systems: Sequence[System], protocol: str) 
         for system, domain, scores in ordered
         if any(head.column.score in scores for head in heads)
     )
-    return Table(published, protocol, heads, tuple(lines))
+    return Table(published, protocol, heads, tuple(lines), judges_line(systems))
 
 
 def _domains(system: System) -> list[str | None]:

@@ -37,6 +37,12 @@ class System:
         tables = (run.aggregate if domain is None else run.groups.get(domain, {}) for run in self.runs)
         return {metric: found[protocol] for table in tables for metric, found in table.items() if protocol in found}
 
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Who judged: titles, of which those of simulated judges say so."""
+        titles = [run.manifest["judge"]["title"] for run in self.runs if run.manifest.get("judge")]
+        return tuple(dict.fromkeys(map(str, titles)))
+
     @cached_property
     def totals(self) -> Totals:
         """The totals over all its runs: here the Domain score of one joins the Quality score of another."""
@@ -47,6 +53,19 @@ class System:
         """Domain -> the same over the samples of that domain."""
         names = sorted({domain for run in self.runs for domain in run.groups})
         return {domain: totals_over([run.source(domain) for run in self.runs]) for domain in names}
+
+
+def judges_line(systems: Sequence[System]) -> str:
+    """Who judged the systems, for a caption; empty when nobody did.
+
+    Scores of two judges do not compare, so several are told by system.
+    """
+    found = {system.label: " and ".join(system.judges) for system in systems if system.judges}
+    titles = list(dict.fromkeys(found.values()))
+    if len(titles) < 2:
+        return f"Domain score by the judge: {titles[0]}" if titles else ""
+    told = "; ".join(f"{label}: {title}" for label, title in found.items())
+    return f"Domain scores by different judges, which do not compare: {told}"
 
 
 def systems_of(results: Sequence[RunResults]) -> list[System]:

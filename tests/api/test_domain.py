@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import math
+from dataclasses import replace
 
 import pytest
 
@@ -398,7 +400,7 @@ def test_an_endpoint_that_is_gone_ends_the_run_and_keeps_what_was_answered(bench
 def test_reference_points_tell_a_judge_that_does_not_look(benchmark, tmp_path):
     from dataclasses import replace
 
-    request = benchmark(tuple(f"av_{number}" for number in range(9)), seeds=(0,))
+    request = benchmark(tuple(f"av_{number:02d}" for number in range(20)), seeds=(0,))
     for judge, verdict in (("simulated", "looks"), ("simulated-blind", "does_not_look")):
         asked = replace(request, judge=judge, conditions=("without_video", "shuffled"))
         score_domain(asked, tmp_path / judge)
@@ -407,6 +409,58 @@ def test_reference_points_tell_a_judge_that_does_not_look(benchmark, tmp_path):
         found = document["protocols"]["corrected"]["looks"]
         assert found["verdict"] == verdict, found
         assert set(found) == {"without_video", "shuffled", "verdict"}
+        assert (found["shuffled"]["samples"], found["shuffled"]["answers"]) == (20, 40)
+        pairs = [
+            (one["right"], one["right_under"]["shuffled"])
+            for row in rows_of(tmp_path / judge).values()
+            for one in row.detail["questions"]
+        ]
+        assert found["shuffled"]["difference"] == pytest.approx(sum(own - other for own, other in pairs) / 40)
+    few = replace(request, judge="simulated-blind", conditions=("without_video",), limit=3)
+    score_domain(few, tmp_path / "few")
+    looks = RunResults.read(tmp_path / "few").to_json()["domain"]["protocols"]["corrected"]["looks"]
+    assert looks["verdict"] == "not_clear"
+
+
+def test_soft_scores_stand_beside_and_can_be_computed_again_from_the_rows(benchmark, tmp_path):
+    from api.services.answer_tables import answer_tables
+
+    request = benchmark()
+    replies = [
+        {"id": f"{name}__{seed}", "uid": uid, "reply": "Yes", "logprobs": {"Yes": math.log(0.8), "No": math.log(0.2)}}
+        for name in ("av_1", "av_2", "robot_1")
+        for seed in (0, 1)
+        for uid in ("q0", "q1")
+    ]
+    del replies[-1]["logprobs"]
+    (tmp_path / "replies.jsonl").write_text("".join(json.dumps(one) + "\n" for one in replies))
+    asked = replace(request, judge=None, predictions=tmp_path / "replies.jsonl")
+    score_replies(asked, tmp_path / "run")
+    results = RunResults.read(tmp_path / "run")
+    soft = results.to_json()["domain"]["protocols"]["corrected"]["soft"]
+    # q0 has the key yes: 0.8; q1 has no: 0.2, which robot_1 has of seed 0 alone
+    assert (soft["video_mean"]["value"], soft["video_mean"]["n"]) == (pytest.approx(0.5), 3)
+    assert soft["video_mean"]["lower"] <= 0.5 <= soft["video_mean"]["upper"]
+    assert {name: one["value"] for name, one in soft["by_domain"].items()} == {
+        "av": pytest.approx(0.5),
+        "robot": pytest.approx(0.5),
+    }
+    believed = soft["confidence"]
+    assert (believed["n"], believed["absent"]) == (11, 1)
+    assert believed["brier"] == pytest.approx((6 * 0.04 + 5 * 0.64) / 11)
+    assert believed["expected_calibration_error"] == pytest.approx(0.8 - 6 / 11)
+    entries = [one for row in rows_of(tmp_path / "run").values() for one in row.detail["questions"]]
+    assert sorted(one["chance"] for one in entries if one["chance"] is not None) == pytest.approx([0.2] * 5 + [0.8] * 6)
+    (table, _) = answer_tables(results)
+    assert any("Brier score 0.313, expected calibration error 0.255" in note for note in table.notes)
+    assert any("0.80 → 0.55 (n = 11)" in note for note in table.notes)
+    assert "soft score, domain av" in [line.name for line in table.lines]
+
+
+def test_without_log_probabilities_there_is_no_soft_score(benchmark, scripted, tmp_path):
+    scripted(lambda video, asked: "Yes")
+    score_domain(benchmark(seeds=(0,)), tmp_path / "run", FAST)
+    assert RunResults.read(tmp_path / "run").to_json()["domain"]["protocols"]["corrected"]["soft"] is None
 
 
 def test_the_page_shows_the_judge_every_mean_and_the_replies(benchmark, scripted, tmp_path):
@@ -435,6 +489,11 @@ def test_a_domain_run_joins_a_quality_run_in_the_overall_score(benchmark, script
     from api.services.published import tables_of
 
     (table,) = tables_of([RunResults.read(tmp_path / "domain")], ["corrected"])
+    assert "simulated" in table.judges
+    from api.services.reporting import render
+
+    for form in (".tex", ".json", ".html"):
+        assert b"simulated judge" in render([RunResults.read(tmp_path / "domain")], form)
     assert [head.name for head in table.heads] == ["domain_score"]
 
 

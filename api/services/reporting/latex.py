@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from api.services import wording
 from api.services.facts import facts_of
 from api.services.results import RunResults
-from api.services.systems import System, protocols_of, systems_of
+from api.services.systems import System, judges_line, protocols_of, systems_of
 from gen_eval.protocols import PublishedColumn, columns_by_score, in_published_order
 from gen_eval.stats import Aggregate, Total
 
@@ -66,7 +66,9 @@ def _table(systems: Sequence[System], protocol: str) -> Iterator[str]:
     names = ["system", "given"] if conditions else ["system"]
     yield r"\begin{table}"
     yield r"  \centering"
-    yield rf"  \caption{{Mean $\pm$ half the 95\,\% interval, protocol {escaped(protocol)}.}}"
+    judges = judges_line(systems)
+    by = f" {escaped(judges)}." if judges else ""
+    yield rf"  \caption{{Mean $\pm$ half the 95\,\% interval, protocol {escaped(protocol)}.{by}}}"
     yield rf"  \begin{{tabular}}{{{'l' * len(names)}{'r' * len(columns)}}}"
     yield r"    \toprule"
     yield f"    {' & '.join([*names, *(column.head for column in columns)])} \\\\"

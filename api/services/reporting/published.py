@@ -80,7 +80,8 @@ def blocks_of(results: Sequence[RunResults], protocols: Sequence[str] | None = N
 def _block(table: Table) -> Block:
     groups = ((domain or "", tuple(_lines(table, domain))) for domain in (None, *table.domains))
     return Block(
-        f"{table.published.title}, protocol {table.protocol}, as published; means of the samples that have a value",
+        f"{table.published.title}, protocol {table.protocol}, as published; means of the samples that have a value"
+        + (f". {table.judges}" if table.judges else ""),
         tuple(f"{head.title} {head.arrow}".rstrip() for head in table.heads),
         table.has_conditions,
         tuple(groups),
