@@ -14,7 +14,6 @@ from typing import Any
 from gen_eval.records import Answer
 from gen_eval.stats import Interval, bootstrap_mean, exact_mean
 from judge.questions import JudgeQuestion
-from judge.verdict import Verdict
 
 _WORDS = ("yes", "no")
 _TRIMMED = " \t\r\n.,:;!?\"'*_`()[]{}▁Ġ"
@@ -161,36 +160,4 @@ def _curve(known: Sequence[tuple[float, bool]], bins: int) -> tuple[Bin, ...]:
     return tuple(found)
 
 
-def soft_values(
-    questions: Mapping[str, Sequence[JudgeQuestion]], answers: Iterable[Answer]
-) -> dict[tuple[str, str, str], float]:
-    """Sample, seed and uid -> :func:`soft_right`, where there is one.
-
-    ``domain_scores(..., value=lambda verdict: values.get(verdict.key))`` makes every aggregation of them.
-    """
-    by_key = {(one.sample, one.uid): one for own in questions.values() for one in own}
-    found = {}
-    for answer in answers:
-        question = by_key.get((answer.sample, answer.question))
-        if question is None or (value := soft_right(question, answer)) is None:
-            continue
-        found[answer.sample, answer.member, answer.question] = value
-    return found
-
-
-def confidence_of(
-    questions: Mapping[str, Sequence[JudgeQuestion]], answers: Iterable[Answer], verdicts: Iterable[Verdict]
-) -> Confidence:
-    """:func:`confidence` of the answers that have a verdict and a key that is yes or no."""
-    by_key = {(one.sample, one.uid): one for own in questions.values() for one in own}
-    counted = {verdict.key for verdict in verdicts if verdict.right is not None}
-    found = []
-    for answer in answers:
-        question = by_key.get((answer.sample, answer.question))
-        key = (answer.sample, answer.member, answer.question)
-        if question is not None and question.binary is not None and key in counted:
-            found.append((answer.sample, yes_probability(answer.chances), question.binary == "yes"))
-    return confidence(found)
-
-
-__all__ = ["BINS", "Bin", "Confidence", "confidence", "confidence_of", "soft_right", "soft_values", "yes_probability"]
+__all__ = ["BINS", "Bin", "Confidence", "confidence", "soft_right", "yes_probability"]

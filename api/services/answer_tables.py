@@ -13,6 +13,7 @@ from gen_eval.records import Reason, Score
 from gen_eval.stats import Aggregate
 
 if TYPE_CHECKING:
+    from api.services.domain.further import SoftScores
     from api.services.results import RunResults
     from judge.domain import DomainScores
 
@@ -21,7 +22,6 @@ _SHOWN_CHARACTERS = 300
 _BESIDE = {
     "shuffled": "the same questions about another sample's video",
     "without_video": "the same questions without a video",
-    "soft": "by the chance of the right answer (soft score)",
 }
 
 
@@ -116,6 +116,8 @@ def _of(rows: Sequence[Score], samples: set[str]) -> list[Score]:
 
 
 def _domain_table(results: RunResults, protocol: str, scores: DomainScores) -> AnswerTable:
+    from api.services.domain.further import soft_scores
+
     means = {
         "videos (headline)": scores.video_mean,
         "questions": scores.question_pooled,
@@ -132,9 +134,27 @@ def _domain_table(results: RunResults, protocol: str, scores: DomainScores) -> A
     for word, floor in (("yes", scores.always_yes), ("no", scores.always_no)):
         lines.append(AnswerLine(f"a judge that always says {word}", wording.number(floor.video_mean, "ratio")))
     beside = results.aggregate["domain_score"][protocol].values
+    soft = soft_scores(results, protocol)
+    if soft is not None:
+        lines += [AnswerLine.of(f"soft score, domain {name}", one) for name, one in soft.by_domain.items()]
     lines += [AnswerLine.of(words, beside[name]) for name, words in _BESIDE.items() if name in beside]
-    warnings = tuple(_warnings(results, protocol))
-    return AnswerTable(f"domain_score, {protocol}", tuple(lines), tuple(_notes(results, scores)), warnings)
+    if soft is not None:
+        lines.append(AnswerLine.of("by the chance of the right answer (soft score)", soft.video_mean))
+    notes, warnings = (*_notes(results, scores), *_soft_notes(soft)), tuple(_warnings(results, protocol))
+    return AnswerTable(f"domain_score, {protocol}", tuple(lines), notes, warnings)
+
+
+def _soft_notes(soft: SoftScores | None) -> Iterator[str]:
+    """How far the judge's probabilities can be believed."""
+    if soft is None:
+        return
+    found = soft.confidence
+    yield (
+        f"Soft score from the log-probabilities of {wording.counted(found.n, 'answer')}; {found.absent:,} without. "
+        f"Brier score {found.brier:.3f}, expected calibration error {found.error:.3f}."
+    )
+    curve = "; ".join(f"{one.chance:.2f} → {one.share:.2f} (n = {one.n:,})" for one in found.curve if one.n)
+    yield f"Calibration curve, probability of yes → share of questions whose key is yes: {curve}."
 
 
 def _notes(results: RunResults, scores: DomainScores) -> Iterator[str]:
@@ -172,8 +192,11 @@ def _warnings(results: RunResults, protocol: str) -> Iterator[str]:
             "flaw changes), and answers so with stated chances. No model looked."
         )
     seen = looks(results, protocol)
-    if seen is not None and seen["verdict"] == "does_not_look":
+    verdict = "" if seen is None else seen["verdict"]
+    if verdict == "does_not_look":
         yield "This judge does not look: it scores hardly better on the video than without it or on another one."
+    if verdict == "not_clear":
+        yield "Whether this judge looks is not clear: too few questions to tell a weak judge from a blind one."
 
 
 def read_answers(results: RunResults) -> tuple[tuple[ReadAnswer, ...], int]:

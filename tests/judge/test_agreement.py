@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gen_eval.records import Answer, Reason
 from judge.agreement import agreement, mean_kappa, pairs
 from judge.questions import JudgeQuestion
-from judge.soft import confidence, soft_right, soft_values, yes_probability
+from judge.soft import confidence, soft_right, yes_probability
 
 
 def said(*words, sample="s"):
@@ -111,13 +111,10 @@ def test_soft_scores_of_answers():
     options = {"A": "Yes", "B": "No"}
     yes, no = JudgeQuestion("s", "q0", "?", options, "A"), JudgeQuestion("s", "q1", "?", options, "B")
     chances = {"Yes": math.log(0.8), "No": math.log(0.2)}
-    answers = [Answer("m", "s", "0", uid, chances=chances) for uid in ("q0", "q1", "q9")]
-    assert soft_right(yes, answers[0]) == pytest.approx(0.8)
-    assert soft_values({"s": (yes, no)}, answers) == {
-        ("s", "0", "q0"): pytest.approx(0.8),
-        ("s", "0", "q1"): pytest.approx(0.2),
-    }
-    assert soft_right(JudgeQuestion("s", "q", "?", {"A": "left"}, "A"), answers[0]) is None
+    answer = Answer("m", "s", "0", "q0", chances=chances)
+    assert soft_right(yes, answer) == pytest.approx(0.8)
+    assert soft_right(no, answer) == pytest.approx(0.2)
+    assert soft_right(JudgeQuestion("s", "q", "?", {"A": "left"}, "A"), answer) is None
 
 
 def test_confidence_by_hand():

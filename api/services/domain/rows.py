@@ -45,7 +45,7 @@ class RowMaker:
         assert member.problem is not None
         questions = self.questions[group.sample.id]
         unasked = [Verdict(group.sample.id, member.member, one.uid, None, reason=member.problem) for one in questions]
-        detail = {**_detail(questions, unasked, ()), **member.detail}
+        detail = {**_detail(questions, unasked, (), {}, {}), **member.detail}
         rows = []
         for protocol in self.protocols:
             reason = protocol.reason(member.problem)
@@ -83,9 +83,14 @@ class RowMaker:
 
     def _result(self, protocol: Protocol, group: Group, member: Generation, answers: Sequence[Answer]) -> MetricResult:
         questions = self.questions[group.sample.id]
-        verdicts = _verdicts(questions, member.member, answers, MAIN, str(protocol.decide["reading"]))
-        detail = _detail(questions, verdicts, answers)
-        rules = rules_of(protocol)
+        rules, reading = rules_of(protocol), str(protocol.decide["reading"])
+        verdicts = _verdicts(questions, member.member, answers, MAIN, reading)
+        asked = {answer.condition for answer in answers}
+        beside = {
+            name: _verdicts(questions, member.member, answers, name, reading) for name in CONDITIONS if name in asked
+        }
+        chances = _chances(questions, answers)
+        detail = _detail(questions, verdicts, answers, chances, beside)
         if rules.unknown_domain == "stops" and group.sample.domain is None:
             return _stopped(protocol, detail, f"the id {group.sample.id!r} names no domain", "AssertionError")
         if protocol.decide["missing_key"] == "stops" and group.sample.id in self.keyless:
@@ -97,29 +102,17 @@ class RowMaker:
             return _unanswered(protocol, unanswered, detail)
         value = sample_value(by_question(verdicts, questions, rules))
         assert value is not None, "a sample without questions is not asked about"
-        values = {**_floors(questions), **_shares(verdicts), **self._beside(protocol, questions, member, answers)}
+        scores = {
+            name: sample_value(by_question(own, questions, rules))
+            if all(one.right is not None for one in own)
+            else None
+            for name, own in beside.items()
+        }
+        soft = sample_value(by_question(verdicts, questions, rules, lambda verdict: chances[verdict.uid]))
+        values = {**_floors(questions), **_shares(verdicts), **scores, **({} if soft is None else {"soft": soft})}
         return MetricResult.of(
             METRIC.name, value, flags=_flags(verdicts, answers), values=values, detail=detail, protocol=protocol.name
         )
-
-    def _beside(
-        self, protocol: Protocol, questions: Sequence[JudgeQuestion], member: Generation, answers: Sequence[Answer]
-    ) -> dict[str, float | None]:
-        """The same score where the judge saw nothing or another video, and from log-probabilities."""
-        rules, found = rules_of(protocol), dict[str, float | None]()
-        asked = {answer.condition for answer in answers}
-        for condition in CONDITIONS:
-            if condition in asked:
-                reading = str(protocol.decide["reading"])
-                verdicts = _verdicts(questions, member.member, answers, condition, reading)
-                complete = all(one.right is not None for one in verdicts)
-                found[condition] = sample_value(by_question(verdicts, questions, rules)) if complete else None
-        own = {answer.question: answer for answer in answers if answer.condition == MAIN}
-        soft = [soft_right(one, own[one.uid]) if one.uid in own else None for one in questions]
-        known = [number for number in soft if number is not None]
-        if len(known) == len(questions):
-            found["soft"] = exact_mean(known)
-        return found
 
 
 def _verdicts(
@@ -130,13 +123,30 @@ def _verdicts(
     return [verdict_of(question, own.get(question.uid, missing), reading) for question in questions]
 
 
+def _chances(questions: Sequence[JudgeQuestion], answers: Sequence[Answer]) -> dict[str, float | None]:
+    """Uid -> probability that the judge gives to the right word; ``None`` without log-probabilities of both."""
+    own = {answer.question: answer for answer in answers if answer.condition == MAIN}
+    return {one.uid: soft_right(one, own[one.uid]) if one.uid in own else None for one in questions}
+
+
 def _detail(
-    questions: Sequence[JudgeQuestion], verdicts: Sequence[Verdict], answers: Sequence[Answer]
+    questions: Sequence[JudgeQuestion],
+    verdicts: Sequence[Verdict],
+    answers: Sequence[Answer],
+    chances: Mapping[str, float | None],
+    beside: Mapping[str, Sequence[Verdict]],
 ) -> dict[str, Any]:
     ignored = [name for answer in answers if answer.condition == MAIN for name in answer.shown.get("ignored", ())]
     shown = next((dict(answer.shown) for answer in answers if answer.condition == MAIN and answer.shown), None)
     return {
-        "questions": [_entry(*pair) for pair in zip(questions, verdicts, strict=True)],
+        "questions": [
+            {
+                **_entry(question, verdict),
+                "chance": chances.get(question.uid),
+                "right_under": {name: own[place].right for name, own in beside.items()},
+            }
+            for place, (question, verdict) in enumerate(zip(questions, verdicts, strict=True))
+        ],
         "answered": sum(one.right is not None for one in verdicts),
         "asked": len(questions),
         "refused": sum(one.reason is Reason.CONTENT_FILTER for one in verdicts),
