@@ -206,6 +206,9 @@ def agree(
             table.add_row(*map(Text, [f"{pair['a']}, {pair['b']}", domain, *_agreement_cells(one)]))
         table.add_section()
     console().print(table)
+    for judge, count in found["left_out"].items():
+        if count:
+            note(f"{judge}: {count} answers to questions whose key is neither yes nor no are left out")
     return EXIT_DONE
 
 

@@ -463,6 +463,22 @@ def test_without_log_probabilities_there_is_no_soft_score(benchmark, scripted, t
     assert RunResults.read(tmp_path / "run").to_json()["domain"]["protocols"]["corrected"]["soft"] is None
 
 
+def test_judges_agree_over_questions_of_yes_and_no_alone(tmp_path):
+    from api.services.judging import agree
+
+    sides = {"A": "no, left", "B": "Yes"}
+    data = lay_out(tmp_path, {"av_1": [question("q0"), question("q1", "B"), question("q2", "A", sides)]})
+    for judge, said in {"one": ["Yes", "No", "Yes"], "two": ["Yes", "Yes", "No"]}.items():
+        path = tmp_path / f"{judge}.jsonl"
+        lines = [{"id": "av_1__0", "uid": f"q{place}", "reply": one} for place, one in enumerate(said)]
+        path.write_text("".join(json.dumps(one) + "\n" for one in lines))
+        score_replies(DomainRequest(None, data, predictions=path, model="m"), tmp_path / judge)
+    found = agree([tmp_path / "one", tmp_path / "two"], resamples=0)
+    assert set(found["left_out"].values()) == {1}
+    (pair,) = found["pairs"]
+    assert (pair["overall"]["n"], pair["overall"]["raw"]) == (2, 0.5)
+
+
 def test_the_page_shows_the_judge_every_mean_and_the_replies(benchmark, scripted, tmp_path):
     from api.services.reporting import render
 
