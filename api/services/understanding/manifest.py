@@ -16,6 +16,18 @@ from understanding.data.samples import Samples, TaskSample
 
 TRACK = "understanding"
 
+_WITHOUT: Mapping[str, Any] = {
+    "totals": {},
+    "chunk": None,
+    "environment": {},
+    "networks": None,
+    "domains": None,
+    "limit": None,
+    "unknown_videos": [],
+    "not_asked_videos": [],
+}
+"""What manifests of all tracks have, where a task has nothing to say of it."""
+
 
 def manifest_of(
     scorer: Scorer,
@@ -42,6 +54,7 @@ def manifest_of(
     """
     main = scorer.main
     return {
+        **_WITHOUT,
         "format": MANIFEST_FORMAT,
         "gen_eval": gen_eval.__version__,
         "track": TRACK,
@@ -50,18 +63,10 @@ def manifest_of(
         "model": scorer.model,
         "layout": samples.layout,
         "metrics": {main.metric: _metric(scorer)},
-        "totals": {},
         "protocol": asked_name(protocol),
         "preset": dict(preset),
-        "chunk": None,
-        "environment": {},
-        "networks": None,
         "seeds": sorted({seed for own in members.values() for seed in own}),
-        "domains": None,
-        "limit": None,
         "samples": [_entry(one, members[one.id], digests.get(one.id)) for one in samples.samples],
-        "unknown_videos": [],
-        "not_asked_videos": [],
         "rejected": [{"where": one.where, "reason": one.reason, "message": one.message} for one in rejected],
         **more,
     }
