@@ -70,8 +70,13 @@ class ReadAnswer:
     right: str
 
 
-def answer_tables(results: RunResults) -> tuple[AnswerTable, ...]:
-    """One table a protocol, the one that was asked for first; none for runs that hold no answers."""
+def answer_tables(results: RunResults, every: Sequence[RunResults] = ()) -> tuple[AnswerTable, ...]:
+    """One table a protocol, the one that was asked for first; none for runs that hold no answers.
+
+    Args:
+        results: the run.
+        every: all runs that are shown together; real source videos among them stand beside, as the ceiling.
+    """
     if results.manifest["track"] == "understanding":
         return tuple(_group_table(results, *pair) for pair in _asked_first(results))
     if results.manifest["track"] != "domain":
@@ -79,7 +84,7 @@ def answer_tables(results: RunResults) -> tuple[AnswerTable, ...]:
     from api.services.domain.further import further_scores
 
     scores = further_scores(results)
-    return tuple(_domain_table(results, name, scores[name]) for _, name in _asked_first(results))
+    return tuple(_domain_table(results, name, scores[name], every) for _, name in _asked_first(results))
 
 
 def _asked_first(results: RunResults) -> list[tuple[str, str]]:
@@ -115,7 +120,7 @@ def _of(rows: Sequence[Score], samples: set[str]) -> list[Score]:
     return [row for row in rows if row.sample in samples]
 
 
-def _domain_table(results: RunResults, protocol: str, scores: DomainScores) -> AnswerTable:
+def _domain_table(results: RunResults, protocol: str, scores: DomainScores, every: Sequence[RunResults]) -> AnswerTable:
     from api.services.domain.further import soft_scores
 
     means = {
@@ -140,8 +145,28 @@ def _domain_table(results: RunResults, protocol: str, scores: DomainScores) -> A
     lines += [AnswerLine.of(words, beside[name]) for name, words in _BESIDE.items() if name in beside]
     if soft is not None:
         lines.append(AnswerLine.of("by the chance of the right answer (soft score)", soft.video_mean))
-    notes, warnings = (*_notes(results, scores), *_soft_notes(soft)), tuple(_warnings(results, protocol))
+    beneath, why = _ceiling(results, protocol, every)
+    lines += beneath
+    notes, warnings = (*_notes(results, scores), *_soft_notes(soft), *why), tuple(_warnings(results, protocol))
     return AnswerTable(f"domain_score, {protocol}", tuple(lines), notes, warnings)
+
+
+def _ceiling(
+    results: RunResults, protocol: str, every: Sequence[RunResults]
+) -> tuple[list[AnswerLine], tuple[str, ...]]:
+    """The score of real source videos under the same judge, or why it is not beside."""
+    from api.services.domain.ceiling import ceiling_of
+    from api.services.domain.further import further_scores
+
+    source, why = ceiling_of(results, every, protocol)
+    if source is None:
+        return [], (f"Source videos are not shown beside, as they were judged in another way: {why}.",) if why else ()
+    found = further_scores(source)[protocol]
+    means = {"source videos (ceiling)": found.video_mean} | {
+        f"source videos, domain {name}": one for name, one in found.by_domain.items()
+    }
+    note = "Source videos are real ones under the same judge and questions: their score is the ceiling, and not 100 %."
+    return [AnswerLine.of(name, one) for name, one in means.items()], (note,)
 
 
 def _soft_notes(soft: SoftScores | None) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from api.services.differences import differing_samples
 from api.services.facts import facts_of
+from api.services.judged import ways_differ
 from api.services.results import RunResults
 from gen_eval.stats import PairedDifference, exact_mean
 
@@ -57,6 +58,9 @@ def _obstacles(first: RunResults, other: RunResults, metric: str, protocol: str)
     digests = [entry["protocols"][protocol] for entry in entries]
     if digests[0] != digests[1]:
         yield f"the parameters differ ({digests[0][:12]} and {digests[1][:12]})"
+    if all(run.manifest.get("judge") for run in (first, other)):
+        for way in ways_differ(first.manifest, other.manifest):
+            yield f"they were judged in different ways: {way}"
     weights = [_weights(run, metric, protocol) for run in (first, other)]
     if weights[0] != weights[1] and all(weights):
         yield f"the weights differ ({' and '.join(', '.join(names) for names in weights)})"

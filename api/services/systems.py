@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from api.services.aggregation import MetricAggregate, Totals, totals_over
+from api.services.judged import way_of, ways_differ
 from api.services.results import RunResults
 from gen_eval.protocols import published_table
 
@@ -62,7 +63,11 @@ def judges_line(systems: Sequence[System]) -> str:
     """
     found = {system.label: " and ".join(system.judges) for system in systems if system.judges}
     titles = list(dict.fromkeys(found.values()))
+    judged = [run.manifest for system in systems for run in system.runs if run.manifest.get("judge")]
     if len(titles) < 2:
+        if len(set(map(way_of, judged))) > 1:
+            ways = dict.fromkeys(way for other in judged for way in ways_differ(judged[0], other))
+            return f"Domain scores by {titles[0]}, in different ways, which do not compare: {'; '.join(ways)}"
         return f"Domain score by the judge: {titles[0]}" if titles else ""
     told = "; ".join(f"{label}: {title}" for label, title in found.items())
     return f"Domain scores by different judges, which do not compare: {told}"

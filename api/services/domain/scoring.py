@@ -15,6 +15,7 @@ from api.services.domain.preparation import Prepared, prepare
 from api.services.domain.request import DomainRequest
 from api.services.domain.rows import RowMaker
 from api.services.domain.scenes import truth_of_clips
+from api.services.judged import STORED
 from api.services.manifest_entries import Progress, silent
 from gen_eval.execution import shard_of
 from gen_eval.media import sha256_file
@@ -119,7 +120,7 @@ def score_replies(
     prepared = prepare(request, [key[:2] for key in stored.answers], progress)
     prepared = replace(prepared, rejected=(*prepared.rejected, *stored.rejected))
     source = {"path": path.name, "sha256": sha256_file(path)}
-    judge = {"name": "stored replies", "title": "stored replies", "simulated": False, "replies": source}
+    judge = {"name": STORED, "title": STORED, "simulated": False, "replies": source}
     manifest = prepared.manifest(judge, {"name": "not known", "limit": None, "digest": None})
     maker = RowMaker(
         prepared.questions, prepared.protocols, prepared.keyless, prepared.benchmark.has_domains, {"judge": judge}

@@ -109,7 +109,7 @@ def to_html(results: Sequence[RunResults], limits: Limits) -> bytes:
     share = limits.shared(len(results))
     names = [_name(run) for run in results]
     views = [
-        _run_view(f"run-{place}", run, share, alike=names.count(_name(run)) > 1)
+        _run_view(f"run-{place}", run, share, results, alike=names.count(_name(run)) > 1)
         for place, run in enumerate(results, start=1)
     ]
     models = list(dict.fromkeys(run.model for run in results))
@@ -131,7 +131,7 @@ def _name(run: RunResults) -> tuple[str, str, str]:
     return run.model, str(run.manifest["track"]), run.condition or ""
 
 
-def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> RunView:
+def _run_view(anchor: str, run: RunResults, limits: Limits, every: Sequence[RunResults], *, alike: bool) -> RunView:
     manifest = run.manifest
     counts: dict[str, int] = {}
     for row in run.rows:
@@ -156,7 +156,7 @@ def _run_view(anchor: str, run: RunResults, limits: Limits, *, alike: bool) -> R
         without_domain=sum(domain is None for domain in run.domains.values()),
         domain_charts=domain_charts(run),
         videos=video_table(run, limits),
-        answers=answer_tables(run),
+        answers=answer_tables(run, every),
         replies=replies,
         more_replies=more,
         problems=problems_of(run),
