@@ -161,6 +161,7 @@ class Options:
         top_p: nucleus, 0..1.
         top_k: 0 for off.
         repetition_penalty: 1 for none.
+        presence_penalty: taken from the logit of every token that came before; 0 for none.
         max_tokens: most new tokens, reasoning included.
         seed: of sampling.
         thinking: whether a model that can reason first is to do so.
@@ -175,6 +176,7 @@ class Options:
     top_p: float | None = 1.0
     top_k: int | None = None
     repetition_penalty: float | None = None
+    presence_penalty: float | None = None
     max_tokens: int = 1024
     seed: int | None = None
     thinking: bool | None = None

@@ -16,7 +16,9 @@ from gen_eval.mllm.entry import Thinking
 from gen_eval.protocols.loading import config_names, read_config
 from gen_eval.records import InputError
 
-PlainOption = Literal["temperature", "top_p", "top_k", "repetition_penalty", "max_tokens", "seed", "stop"]
+PlainOption = Literal[
+    "temperature", "top_p", "top_k", "repetition_penalty", "presence_penalty", "max_tokens", "seed", "stop"
+]
 
 
 class _Strict(BaseModel):

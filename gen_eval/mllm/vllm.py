@@ -24,7 +24,7 @@ from gen_eval.mllm.local import InProcessParameters
 from gen_eval.mllm.obeying import disobeyed
 from gen_eval.registry import require
 
-_PLAIN = ("temperature", "top_p", "top_k", "repetition_penalty", "max_tokens", "seed")
+_PLAIN = ("temperature", "top_p", "top_k", "repetition_penalty", "presence_penalty", "max_tokens", "seed")
 _RULED_OUT = -9000.0
 """Log-probabilities below are those of tokens that a constraint forbids."""
 _HONOURS = frozenset({*_PLAIN, "choices", "schema", "logprobs", "stop"})

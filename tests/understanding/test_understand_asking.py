@@ -51,7 +51,8 @@ def key_of(request):
 def test_makers_decoding_takes_what_the_entry_states_and_leaves_the_rest_to_the_form():
     found = decoding(load_model("qwen3-vl-8b"), decoding="makers")
     assert found.options.asked == {
-        "temperature": 0.7, "top_p": 0.8, "top_k": 20, "repetition_penalty": 1.0, "max_tokens": 1024,
+        "temperature": 0.7, "top_p": 0.8, "top_k": 20, "repetition_penalty": 1.0, "presence_penalty": 1.5,
+        "max_tokens": 1024,
     }  # fmt: skip
     assert found.record["by"] == "makers"
     assert found.record["stated"] == dict(load_model("qwen3-vl-8b").defaults)
