@@ -1,10 +1,7 @@
 """`gen-eval score quality` with all its networks, small ones with stand-in numbers, through the command line."""
 
 import json
-import os
 import shutil
-import signal
-import time
 
 import av
 import numpy as np
@@ -337,21 +334,13 @@ def test_missing_pictures_and_prompts_cost_the_metrics_that_need_them(score, ben
     }
 
 
-def test_a_run_that_was_killed_goes_on_and_ends_alike(start, command, benchmark, networks, tmp_path):
+def test_a_run_that_was_killed_goes_on_and_ends_alike(killed, command, benchmark, networks, tmp_path):
     data, videos = benchmark
     asked = ("--metrics", "imaging_quality,motion_smoothness")
     whole = command(*asked, out="whole")
-    process = start(
-        "score", "quality", "--videos", videos, "--data", data, "--out", tmp_path / "killed", *asked, **networks
-    )
-    log = tmp_path / "killed" / "run.log.jsonl"
-    deadline = time.monotonic() + 200
-    while process.poll() is None and time.monotonic() < deadline:
-        if log.is_file() and '"group"' in log.read_text():
-            os.killpg(process.pid, signal.SIGKILL)
-            break
-        time.sleep(0.02)
-    process.wait()
+    arguments = ["score", "quality", "--videos", videos, "--data", data, *asked]
+    left = killed(arguments, tmp_path / "killed", len(whole.json["rows"]), **networks)
+    assert 0 < left < len(whole.json["rows"])
     ended = command(*asked, out="killed")
     assert ended.code == 0, ended
     assert ended.json == whole.json
