@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from gen_eval.stats import exact_mean
+from gen_eval.stats import exact_mean, wilson
 
 LEVEL = 0.95
 
@@ -70,9 +70,8 @@ def share(answers: Iterable[tuple[Hashable, bool]]) -> Estimate:
     n = len(values)
     independent = mean * (1 - mean) / n
     effect = max(1.0, _variance(sums, mean, n) / independent) if independent > 0 else 1.0
-    z = _normal()
-    effective = n / effect * (z / _student(len(sums) - 1)) ** 2
-    lower, upper = _wilson(mean, effective, z)
+    effective = n / effect * (_normal() / _student(len(sums) - 1)) ** 2
+    lower, upper = wilson(mean, effective, level=LEVEL)
     return Estimate(mean, lower, upper, n, len(sums))
 
 
@@ -96,7 +95,7 @@ def mean_difference(differences: Iterable[tuple[Hashable, float]]) -> Estimate:
     t = _student(len(sums) - 1)
     half = t * math.sqrt(_variance(sums, mean, n))
     if len({value for _, value in values}) == 1:
-        half = _wilson(0.0, n * (_normal() / t) ** 2, _normal())[1]
+        half = wilson(0.0, n * (_normal() / t) ** 2, level=LEVEL)[1]
     return Estimate(mean, max(-1.0, mean - half), min(1.0, mean + half), n, len(sums))
 
 
@@ -113,13 +112,6 @@ def _variance(sums: Sequence[tuple[float, int]], mean: float, n: int) -> float:
     residuals = [total - mean * count for total, count in sums]
     units = len(sums)
     return units / (units - 1) * math.fsum(one * one for one in residuals) / n**2
-
-
-def _wilson(mean: float, n: float, z: float) -> tuple[float, float]:
-    weight = z * z / n
-    middle = (mean + weight / 2) / (1 + weight)
-    half = z * math.sqrt(mean * (1 - mean) / n + weight / (4 * n)) / (1 + weight)
-    return (0.0 if mean == 0 else max(0.0, middle - half), 1.0 if mean == 1 else min(1.0, middle + half))
 
 
 def _normal() -> float:

@@ -27,8 +27,8 @@ from judge.questions import JudgeQuestion
 from judge.soft import yes_probability
 from judge.verdict import Verdict, failed, read, verdict_of
 
-TEXT_TOKENS = 512
-"""Left free for the text of a question besides the reply."""
+TEXT_RESERVE = 512
+"""Tokens left free for the text of a question besides the reply; the longest shipped one needs about a quarter."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def show_video(path: Path, judge: JudgeEntry, preset: ShownPreset | None = None)
     Raises:
         ItemError: nothing of it can be shown.
     """
-    reserve = judge.options.max_tokens + TEXT_TOKENS
+    reserve = judge.options.max_tokens + TEXT_RESERVE
     return show(path, preset or load_shown(judge.preset), judge.model, context=judge.context, reserve=reserve)
 
 
@@ -194,4 +194,4 @@ def _failure(judge: JudgeEntry, question: JudgeQuestion, seed: str, error: ItemE
     return Answer(judge.name, question.sample, seed, question.uid, reason=reason, message=error.message, attempts=0)
 
 
-__all__ = ["Asked", "JudgedVideo", "ask", "judge_video", "show_video"]
+__all__ = ["TEXT_RESERVE", "Asked", "JudgedVideo", "ask", "judge_video", "show_video"]

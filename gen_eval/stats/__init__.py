@@ -9,6 +9,7 @@ from gen_eval.stats.correlation import Correlation, kendall_tau_b, pearson, spea
 from gen_eval.stats.intervals import Interval, bootstrap_columns, bootstrap_mean, bootstrap_ratio
 from gen_eval.stats.paired import PairedDifference, paired_difference
 from gen_eval.stats.resampling import resampled_sums
+from gen_eval.stats.shares import wilson
 from gen_eval.stats.summaries import exact_mean, percentile
 from gen_eval.stats.together import Column, aggregates
 from gen_eval.stats.totals import Part, Partial, Total, paired_total, total_of
@@ -39,4 +40,5 @@ __all__ = [
     "resampled_sums",
     "spearman",
     "total_of",
+    "wilson",
 ]

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from gen_eval.records import Flag, Reason, Status
 from understanding import task
 from understanding.scoring.comparing import compare, exact_p, mcnemar
-from understanding.scoring.intervals import over_clusters, wilson
+from understanding.scoring.intervals import over_clusters
 from understanding.scoring.rotation import rotation_report
 
 FOUR = {"A": "one", "B": "two", "C": "three", "D": "four"}
@@ -64,26 +64,6 @@ def test_a_question_without_a_right_answer_is_not_scored():
         task("pai/u").score("A", sample("a", answer=None))
     with pytest.raises(ValueError, match="none of the options"):
         task("pai/u").score("A", sample("a", answer="D", options={"A": "one", "D": None}))
-
-
-@pytest.mark.parametrize(
-    ("correct", "n", "lower", "upper"),
-    # z = 1.959964; 0 of 10: upper z²/(10 + z²); 5 of 10: 1/2 -/+ z sqrt(10/4 + z²/4) / (10 + z²)
-    [(0, 10, 0.0, 0.277533), (10, 10, 0.722467, 1.0), (5, 10, 0.236593, 0.763407)],
-)
-def test_wilson_by_hand(correct, n, lower, upper):
-    found = wilson(correct, n)
-    assert found.to_json() == pytest.approx([lower, upper], abs=2e-6)
-
-
-@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))
-def test_wilson_holds_the_share_is_symmetric_and_agrees_with_scipy(pair, level):
-    correct, n = pair
-    found, mirrored = wilson(correct, n, level=level), wilson(n - correct, n, level=level)
-    assert 0 <= found.lower <= correct / n <= found.upper <= 1
-    assert found.lower == pytest.approx(1 - mirrored.upper, abs=1e-12)
-    other = binomtest(correct, n).proportion_ci(level, method="wilson")
-    assert found.to_json() == pytest.approx([other.low, other.high], abs=1e-9)
 
 
 @given(st.integers(0, 300), st.integers(0, 300))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gen_eval.records import Reason
-from gen_eval.stats import exact_mean
-from understanding.scoring.intervals import Ends, over_clusters, wilson
+from gen_eval.stats import exact_mean, wilson
+from understanding.scoring.intervals import Ends, over_clusters
 from understanding.scoring.outcome import SampleScore
 
 RESAMPLES = 10_000
@@ -172,7 +172,7 @@ def count(samples: BySample, *, resamples: int = RESAMPLES, seed: int = 0) -> Gr
         N=len(samples),
         unparsed=sum(score.unparsed for score in every),
         missing=dict(sorted(Counter(str(score.reason) for score in every if score.reason is not None).items())),
-        wilson=wilson(int(correct), n) if single and n and correct.is_integer() else None,
+        wilson=Ends(*wilson(correct / n, n)) if single and n and correct.is_integer() else None,
         bootstrap=over_clusters(list(filled.values()), clusters, resamples=resamples, seed=seed) if n else None,
     )
 

@@ -11,17 +11,16 @@ from typing import TypeAlias
 from api.services.asking import CLIP, Question, QuestionGroup
 from api.services.shared_clips import SharedClips
 from gen_eval.mllm import ChatRequest
-from gen_eval.mllm.showing import Shown, show
+from gen_eval.mllm.showing import Shown
 from gen_eval.protocols.shown import ShownPreset
 from gen_eval.records import Group
 from gen_eval.records.answer import MAIN
 from judge.entry import JudgeEntry
 from judge.questions import JudgeQuestion
+from judge.service import show_video
 
 _OTHER = "other"
 _SHUFFLED = "shuffled"
-_TEXT_TOKENS = 512
-"""Left free for the text of a question besides the reply; the longest shipped question needs about a quarter."""
 
 Video: TypeAlias = tuple[str, str, Path]
 """Sample, member, file."""
@@ -47,8 +46,7 @@ class Asking:
         Raises:
             ItemError: nothing of it can be shown.
         """
-        reserve = self.judge.options.max_tokens + _TEXT_TOKENS
-        return show(path, self.preset, self.judge.model, context=self.judge.context, reserve=reserve)
+        return show_video(path, self.judge, self.preset)
 
     def request(self, question: JudgeQuestion, clip: str | None, shown: Shown | None) -> ChatRequest:
         """One question about a clip, or about nothing."""

@@ -13,8 +13,9 @@ from gen_eval.mllm.asking import cost_of
 from gen_eval.records import ItemError
 from judge.entry import load_judge
 
-_TEXT_TOKENS = 120
-_REPLY_TOKENS = 4
+_USUAL_TEXT = 120
+_USUAL_REPLY = 4
+"""Tokens of a question's text and of its reply as they usually are, for a forecast; what is kept free is more."""
 
 
 def forecast(request: DomainRequest) -> dict[str, Any]:
@@ -48,6 +49,6 @@ def forecast(request: DomainRequest) -> dict[str, Any]:
             document["first_clip"] = str(error)
             break
         if tokens is not None:
-            usage = Usage(prompt_tokens=count * (tokens + _TEXT_TOKENS), completion_tokens=count * _REPLY_TOKENS)
+            usage = Usage(prompt_tokens=count * (tokens + _USUAL_TEXT), completion_tokens=count * _USUAL_REPLY)
             document |= {"tokens": usage.prompt_tokens, "cost": cost_of(judge.model, usage)}
     return document

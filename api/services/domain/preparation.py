@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import gen_eval
-from api.services.domain.request import USUAL_SEEDS, DomainRequest, check_request
+from api.services.domain.request import DomainRequest, check_request
 from api.services.manifest_entries import Digests, Progress, environment, silent, with_digests
 from api.services.planning import asked_name
 from gen_eval.data import Benchmark, Rejected, load_benchmark, match_videos
@@ -17,7 +17,7 @@ from gen_eval.data.matching import Matched
 from gen_eval.protocols import Protocol, load_protocol, protocol_names, totals_of
 from gen_eval.records import Generation, Group, InputError, Sample, digest_of
 from gen_eval.records.run import MANIFEST_FORMAT
-from judge.domain import METRIC
+from judge.domain import METRIC, USUAL_SEEDS
 from judge.questions import JudgeQuestion, load_questions
 
 TRACK = "domain"

@@ -10,9 +10,6 @@ from api.services.request import label_of
 from gen_eval.data.naming import is_unicode
 from gen_eval.records import InputError
 
-USUAL_SEEDS = ("0", "1", "2", "3", "4", "default")
-"""Members that the publication's code looks for; others are scored only when they are asked for."""
-
 CONDITIONS = ("without_video", "shuffled")
 """Reference points that need asking: the question alone, and the question about another sample's video."""
 
@@ -37,7 +34,8 @@ class DomainRequest:
         protocol: the protocol that was asked for.
         conditions: reference points that are asked beside, of :data:`CONDITIONS`.
         logprobs: alternatives of each token that are asked for with their log-probabilities.
-        seeds: members that every sample is expected to have; those of :data:`USUAL_SEEDS` that are there by default.
+        seeds: members that every sample is expected to have; by default those of :data:`judge.domain.USUAL_SEEDS` that
+            are there.
         domains: only samples of these.
         limit: only the first samples.
         device: where a judge in this process runs.

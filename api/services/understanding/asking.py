@@ -20,8 +20,8 @@ from understanding.task import Task
 ROTATION = "rotation:"
 """Start of the condition under which a rotated question is answered; the number of places follows."""
 
-_TEXT_TOKENS = 1024
-"""Left free for the text of a question besides the reply."""
+TEXT_RESERVE = 1024
+"""Tokens left free for the text of a question with its options besides the reply."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class TaskAsking:
             ItemError: nothing of it can be shown.
         """
         assert self.preset is not None
-        return show(path, self.preset, self.entry, reserve=self.options.max_tokens + _TEXT_TOKENS)
+        return show(path, self.preset, self.entry, reserve=self.options.max_tokens + TEXT_RESERVE)
 
     def request(self, sample: Any, member: str, shown: Shown | None) -> ChatRequest:
         """One question."""

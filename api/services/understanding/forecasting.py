@@ -13,8 +13,9 @@ from gen_eval.mllm import Usage, load_model
 from gen_eval.mllm.asking import cost_of
 from gen_eval.records import ItemError
 
-_TEXT_TOKENS = 150
-_REPLY_TOKENS = 16
+_USUAL_TEXT = 150
+_USUAL_REPLY = 16
+"""Tokens of a question's text and of its reply as they usually are, for a forecast; what is kept free is more."""
 
 
 def forecast(request: TaskRequest) -> dict[str, Any]:
@@ -55,5 +56,5 @@ def _tokens(asking: TaskAsking, samples: list[Any], count: int) -> dict[str, Any
             return {"tokens": None, "cost": None, "first_clip": str(error)}
     if seen is None:
         return {"tokens": None, "cost": None}
-    usage = Usage(prompt_tokens=count * (seen + _TEXT_TOKENS), completion_tokens=count * _REPLY_TOKENS)
+    usage = Usage(prompt_tokens=count * (seen + _USUAL_TEXT), completion_tokens=count * _USUAL_REPLY)
     return {"tokens": usage.prompt_tokens, "cost": cost_of(asking.entry, usage)}
