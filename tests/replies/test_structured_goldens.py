@@ -13,8 +13,8 @@ from gen_eval.replies import read_boxes, read_span
 SEEN = {"clipped", "corners_swapped", "scale_suspect", "order_suspect"}  # the flags that these goldens record
 
 
-# The one item whose recorded flag is not taken over: its key is bbox_2d, whose order is x first by its own convention, as
-# declared. The rule of docs/replies.md flags box_2d under a declared xyxy, since that key means y first elsewhere; a
+# The one item whose recorded flag is not taken over: its key is bbox_2d, whose order is x first by its own convention,
+# as declared. The rule of docs/replies.md flags box_2d under a declared xyxy, since that key means y first elsewhere; a
 # flag on every bbox_2d would be on most replies of models that write it and would tell nothing.
 OTHER_FLAG = "r02__rx_000003"
 
