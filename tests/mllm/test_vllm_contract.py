@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -87,11 +88,17 @@ def test_a_video_costs_half_the_tokens_of_its_frames_and_is_not_sampled_again(as
 
 
 def test_schema_stop_and_length(asker):
-    schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1, "maximum": 3}}, "required": ["n"]}
-    (shaped,) = ask(asker(), question(clip(1, "video"), schema=schema, max_tokens=200))
-    assert shaped.finish_reason == "length" or "schema" not in shaped.ignored
+    schema = {"enum": ["Yes", "No", "It cannot be seen"]}  # a text leaves no room for blanks, which never need to end
+    shaped = ask(asker(), *(question(clip(number, "video"), schema=schema, max_tokens=60) for number in range(3)))
+    assert all(json.loads(one.text) in schema["enum"] for one in shaped)
+    assert {(one.finish_reason, one.ignored) for one in shaped} == {("stop", ())}
     (long,) = ask(asker(), question(clip(1, "video"), max_tokens=12))
     assert (long.finish_reason, long.usage.completion_tokens) == ("length", 12)
+    words = [letter for letter in long.text[len(long.text) // 2 :] if letter.isascii() and letter.isprintable()]
+    stop = words[0] if words else long.text[-1]
+    (stopped,) = ask(asker(), question(clip(1, "video"), stop=(stop,), max_tokens=12))
+    assert (stopped.finish_reason, stopped.text) == ("stop", long.text[: long.text.index(stop)])
+    assert stopped.ignored == ()
 
 
 def test_a_question_that_does_not_fit(asker):
@@ -113,10 +120,23 @@ def test_killed_and_started_again_nothing_is_asked_twice(asker, server, tmp_path
 
 
 IN_PROCESS = """
-import asyncio, sys
-from tests_parts import clip, question
+import asyncio, io, sys
+from PIL import Image as Pillow
+from gen_eval.mllm.chat import ChatRequest, Frames, Image, Message, Options
 from gen_eval.mllm.entry import entry_of
 from gen_eval.mllm.vllm import Client
+
+def clip(number, form):
+    pictures = []
+    for step in range(8):
+        buffer = io.BytesIO()
+        Pillow.new("RGB", (96, 64), (number * 37, number * 91 % 256, 20 * step)).save(buffer, "jpeg")
+        pictures.append(Image(buffer.getvalue(), "image/jpeg", 64, 96))
+    indices = tuple(range(0, 40, 5))
+    return Frames(tuple(pictures), tuple(index / 10 for index in indices), indices, 10.0, 40, form=form)
+
+def question(part, text="Is it so?", **options):
+    return ChatRequest((Message.of("system", "Answer."), Message.of("user", part, text)), Options(**options))
 
 async def run():
     sees = {"form": "video", "patch_factor": 32, "frames_per_token": 2}
@@ -139,19 +159,12 @@ if __name__ == "__main__":
 
 def test_in_process(vllm_server, tiny_vlm, tmp_path):
     """The backend without a server, in the interpreter that has vLLM; this project's own needs must be there, too."""
-    source = Path(__file__).read_text()
-    start, end = source.index("def picture("), source.index("def ask(")
-    imports = (
-        "import io\nfrom PIL import Image as Pillow\n"
-        "from gen_eval.mllm.chat import ChatRequest, Frames, Image, Message, Options\n\n\n"
-    )
-    (tmp_path / "tests_parts.py").write_text(imports + source[start:end])
     (tmp_path / "program.py").write_text(IN_PROCESS)
     root = Path(__file__).parents[2]
     cpu = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_NO_USAGE_STATS": "1"}
     done = subprocess.run(
         [os.environ["GEN_EVAL_VLLM_PYTHON"], tmp_path / "program.py", tiny_vlm(FAMILY, head=64)],
-        env={**os.environ, **cpu, "HF_HUB_OFFLINE": "1", "PYTHONPATH": f"{root}{os.pathsep}{tmp_path}"},
+        env={**os.environ, **cpu, "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(root)},
         capture_output=True, text=True, timeout=600, cwd=tmp_path,
     )  # fmt: skip
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("OUTCOME")] or [done.stderr[-3000:]]

@@ -17,7 +17,7 @@ def request_(tmp_path, make_clip, write_lines):
     """The request for a small benchmark of yes/no questions and a server's address."""
     from gen_eval.media import write_clip
 
-    def make(url):
+    def make(url, engine):
         for clip in range(COUNT // 2):
             write_clip(tmp_path / f"{clip}.mp4", make_clip(clip, frames=6), 8.0, lossless=True)
         data = write_lines(
@@ -37,7 +37,7 @@ def request_(tmp_path, make_clip, write_lines):
         entry = tmp_path / "tiny.yaml"
         entry.write_text(
             "id: tiny\nbackend: http\nfamily: qwen3_vl\nsees: {form: images, patch_factor: 32}\n"
-            f"endpoint: {{base_url: '{url}', engine: transformers}}\n"
+            f"endpoint: {{base_url: '{url}', engine: {engine}}}\n"
         )
         preset = tmp_path / "small.yaml"
         preset.write_text("small: {counting: {count: 2}, pixels: {least: 1024, most: 9216}}")
@@ -47,9 +47,11 @@ def request_(tmp_path, make_clip, write_lines):
 
 
 @pytest.mark.xdist_group("vlm")
-def test_a_server_that_is_killed_and_started_again(tiny_vlm, vlm_server, request_, tmp_path):
-    server = vlm_server(tiny_vlm("qwen3_vl"))
-    request = request_(server.url)
+@pytest.mark.parametrize("engine", ["transformers", pytest.param("vllm", marks=pytest.mark.vllm)])
+def test_a_server_that_is_killed_and_started_again(engine, tiny_vlm, request_, tmp_path, request):
+    serve = request.getfixturevalue({"transformers": "vlm_server", "vllm": "vllm_server"}[engine])
+    server = serve(tiny_vlm("qwen3_vl", head=64))
+    request = request_(server.url, engine)
     whole = run_task(request, tmp_path / "whole", QUICK)
 
     def kill_after_two(label, done, _total):
