@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from gen_eval.mllm.chat import ChatRequest, Form, Frames, Image, Message, Part, Reply, Text, VideoFile
 from gen_eval.mllm.client import Capabilities, ChatClient, ChatError, Identity
+from gen_eval.mllm.conversation import clip_facts
 from gen_eval.mllm.encoding import (
     address_of,
     address_of_video,
@@ -267,12 +268,11 @@ def _form_of(parts: Sequence[Part], video: VideoParts | None) -> Form | Any:
 
 def _frame_options(video: VideoParts, clip: Frames) -> dict[str, Any]:
     """Where the frames of ``clip`` lie in time, and that they are not to be sampled again."""
+    known = clip_facts(clip)  # exact times also where the rate varies
+    named = ("fps", "frames_indices", "total_num_frames", "duration")
     places = {
         "num_frames": len(clip.pictures),
-        "fps": clip.source_fps,
-        "frames_indices": list(clip.indices),
-        "total_num_frames": clip.total_frames,
-        "duration": clip.total_frames / clip.source_fps,
+        **{name: known[name] for name in named},
         "do_sample_frames": False,
     }
     return {

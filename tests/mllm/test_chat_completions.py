@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 """What servers of the chat completions interface are sent, by engine, and whether what was asked for came back."""
 
 import asyncio
@@ -190,6 +192,13 @@ def test_frames_go_as_one_video_where_the_engine_has_a_form_for_it(talk, served,
     }
     assert body["mm_processor_kwargs"] == {"do_sample_frames": False, "fps": 2.0}
     assert reply.form == "video"
+
+
+def test_times_of_a_clip_without_a_steady_rate_are_told_as_they_are(talk, served, say, good, ask_for, frames):
+    server, clip = served(say(good())), replace(frames(), times=(0.0, 0.1, 0.2, 1.9))
+    talk(server, ask_for(clip), entry=VIDEO)
+    told = asked_of(server)["media_io_kwargs"]["video"]
+    assert [index / told["fps"] for index in told["frames_indices"]] == list(clip.times)
 
 
 @pytest.mark.parametrize(
