@@ -1,9 +1,8 @@
-from dataclasses import replace
-
 """What servers of the chat completions interface are sent, by engine, and whether what was asked for came back."""
 
 import asyncio
 import base64
+from dataclasses import replace
 
 import pytest
 
