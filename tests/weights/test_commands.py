@@ -253,7 +253,7 @@ def test_verify_finds_a_corrupt_file_with_a_published_digest(weights, tmp_path):
     assert hashlib.sha256(path.read_bytes()).hexdigest() in done.out
 
 
-def test_verify_without_torch_says_what_it_did_not_compare(weights, tmp_path):
+def test_verify_without_torch_says_what_it_did_not_compare(weights, cli_process, tmp_path):
     path = tmp_path / "weights" / "script" / "s.pt"
     path.parent.mkdir(parents=True)
     path.write_bytes(CONTENT)
@@ -263,7 +263,8 @@ def test_verify_without_torch_says_what_it_did_not_compare(weights, tmp_path):
     paths = os.pathsep.join(
         [str(tmp_path / "blocked"), os.environ.get("PYTHONPATH", ""), str(Path(gen_eval.__file__).parents[1])]
     )
-    done = weights("verify", "script", PYTHONPATH=paths)
+    # in a process of its own: in this one another test may have loaded torch
+    done = cli_process("weights", "verify", "script", **{**weights.env, "PYTHONPATH": paths})
     assert done.code == 0
     assert "digest pinned now; names: not compared: the package 'torch' is not installed" in done.out
     assert SHA in done.out
