@@ -10,18 +10,29 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Self
 
 from gen_eval.mllm.chat import Reply, TokenChance, Usage
 from gen_eval.records import InputError
+from gen_eval.settings import settings
 
 _APPLICATION = 0x67656E76
 """Marks the file as ours, so that another program's database is not written into."""
 _FORMAT = 1
 _PATIENCE = 30.0
 """Seconds to wait for another process that writes."""
+
+
+def cache_of_settings() -> AbstractContextManager[ReplyCache | None]:
+    """The cache that the environment names (``GEN_EVAL_CHAT_CACHE``), or none, to be used in a ``with`` statement.
+
+    Raises:
+        InputError: the file cannot be used.
+    """
+    path = settings().chat_cache
+    return nullcontext() if path is None else ReplyCache(path)
 
 
 class ReplyCache:

@@ -176,6 +176,19 @@ class RunFolder:
         """Write answers in one transaction; writing one twice is writing it once."""
         self.store.write_answers(self.id, answers)
 
+    @classmethod
+    def turn(cls, path: Path, manifest: Mapping[str, Any], *, store: str | None = None) -> None:
+        """Turn the run in ``path``, where there is one, into that of ``manifest``: without rows, with its answers.
+
+        An answer serves the new run exactly where it was asked the same, so nothing else is to be decided.
+
+        Raises:
+            InputError: the folder holds a damaged run, or another process is writing to it.
+        """
+        if (path / "manifest.json").is_file():
+            with cls(path, store=store) as old, old.locked():
+                old.become(manifest, ())
+
     def become(self, manifest: Mapping[str, Any], rows: Iterable[Score]) -> str:
         """Turn this folder into the run of ``manifest``, starting with ``rows``.
 

@@ -21,12 +21,11 @@ from gen_eval.execution import shard_of
 from gen_eval.media import sha256_file
 from gen_eval.mllm import ChatClient
 from gen_eval.mllm.asking import Asker, Limits, Tally, open_client
-from gen_eval.mllm.cache import ReplyCache
+from gen_eval.mllm.cache import cache_of_settings
 from gen_eval.mllm.taking import entry_as_taken
 from gen_eval.protocols.shown import load_shown
 from gen_eval.records import Answer, Generation, Group, Score
 from gen_eval.records.run import RunFolder
-from gen_eval.settings import settings
 from judge import simulated
 from judge.domain import METRIC
 from judge.entry import JudgeEntry, load_judge
@@ -92,14 +91,9 @@ async def score_domain_async(
     prepared = await asyncio.to_thread(prepare, request, (), progress)
     client = open_client(judge.model, device=request.device, dtype=request.dtype)
     tell_truth(client, prepared)
-    kept = settings().chat_cache
-    cache = None if kept is None else ReplyCache(kept)
-    try:
+    with cache_of_settings() as cache:
         async with Asker(client, limits=how.limits or Limits.of_settings(), cache=cache) as asker:
             return await _score(prepared, asking, asker, out, how, progress)
-    finally:
-        if cache is not None:
-            cache.close()
 
 
 def score_replies(
@@ -128,9 +122,8 @@ def score_replies(
     by_place: dict[tuple[str, str], list[Answer]] = {}
     for (sample, seed, _), answer in stored.answers.items():
         by_place.setdefault((sample, seed), []).append(replace(answer, model=request.label))
-    if how.update and (out / "manifest.json").is_file():
-        with RunFolder(out, store=how.store) as old, old.locked():
-            old.become(manifest, ())
+    if how.update:
+        RunFolder.turn(out, manifest, store=how.store)
     with RunFolder.create(out, manifest, store=how.store) as run, run.locked():
         run.mark_shard(how.shard)
         mine = shard_of(prepared.groups, how.shard)
@@ -161,9 +154,8 @@ async def _score(
     judge = judge_entry(asking, (await asker.identity()).to_json())
     preset = {"name": asking.preset.name, "limit": None, "digest": asking.preset.digest}
     manifest = prepared.manifest(judge, preset)
-    if how.update and (out / "manifest.json").is_file():
-        with RunFolder(out, store=how.store) as old, old.locked():
-            old.become(manifest, ())
+    if how.update:
+        RunFolder.turn(out, manifest, store=how.store)
     maker = RowMaker(
         prepared.questions,
         prepared.protocols,

@@ -28,13 +28,12 @@ from api.services.understanding.second_stage import SecondReader
 from gen_eval.execution import shard_of
 from gen_eval.mllm import ModelEntry, load_model
 from gen_eval.mllm.asking import Asker, Limits, open_client
-from gen_eval.mllm.cache import ReplyCache
+from gen_eval.mllm.cache import ReplyCache, cache_of_settings
 from gen_eval.mllm.taking import entry_as_taken
 from gen_eval.protocols.shown import load_shown
 from gen_eval.records import Answer, InputError, Reason, Score
 from gen_eval.records.answer import MAIN
 from gen_eval.records.run import RunFolder
-from gen_eval.settings import settings
 from understanding.data.samples import Samples
 from understanding.task import REPLIES
 from understanding.tasks.choices import SECOND_STAGE, ChoiceTask
@@ -84,10 +83,8 @@ async def run_task_async(
         decoding_of(request, condition, entry, scorer.main)  # what cannot be used is said before anything is read
     digests = Digests(progress, total=len(samples.samples))
     files = {one.id: _digest(one, digests) for one in samples.samples}
-    kept = settings().chat_cache
-    cache = None if kept is None else ReplyCache(kept)
     done = []
-    try:
+    with cache_of_settings() as cache:
         client = open_client(entry, device=request.device, dtype=request.dtype)
         async with Asker(client, limits=how.limits or Limits.of_settings(), cache=cache) as asker:
             await asker.identity()  # what a server does is known after that
@@ -96,9 +93,6 @@ async def run_task_async(
                 work = _Work(request.alone(condition), condition, entry, scorer, samples, files, how, cache, progress)
                 folder = out if len(conditions) == 1 else out / condition.folder
                 done.append(await work.run(asker, folder))
-    finally:
-        if cache is not None:
-            cache.close()
     return TaskRun(request.task, done)
 
 
@@ -161,9 +155,8 @@ class _Work:
         try:
             record = None if second is None else await second.record()
             manifest = self._manifest(asking, identity, record)
-            if self.how.update and (out / "manifest.json").is_file():
-                with RunFolder(out, store=self.how.store) as old, old.locked():
-                    old.become(manifest, ())
+            if self.how.update:
+                RunFolder.turn(out, manifest, store=self.how.store)
             fixed = {name: manifest[name] for name in ("asked", "preset", "environment")}
             scorer = replace(self.scorer, model=self.label, fixed=fixed)
             asking = replace(asking, entry=entry_as_taken(asker.client))
