@@ -222,6 +222,17 @@ def test_lines_that_cannot_be_used_are_listed(tmp_path):
     assert results.exit_code == 1
 
 
+def test_replies_about_a_sample_that_the_prompt_file_lacks_are_listed(tmp_path):
+    data = lay_out(tmp_path, {"av_1": [question("q0")]})
+    (data / "vqa" / "robot_9.json").write_text(json.dumps([question("q0")]))
+    predictions = tmp_path / "replies.jsonl"
+    lines = [{"id": f"{name}__0", "uid": "q0", "reply": "yes"} for name in ("av_1", "robot_9")]
+    predictions.write_text("\n".join(map(json.dumps, lines)))
+    score_replies(DomainRequest(None, data, predictions=predictions), tmp_path / "run")
+    rejected = RunResults.read(tmp_path / "run").manifest["rejected"]
+    assert ("replies.jsonl:2", "unknown_sample") in {(one["where"], str(one["reason"])) for one in rejected}
+
+
 def test_a_reply_that_is_not_there_is_wrong_and_stays_in_the_denominator(tmp_path):
     data = lay_out(tmp_path, {"av_1": [question("q0"), question("q1")]})
     predictions = tmp_path / "replies.jsonl"

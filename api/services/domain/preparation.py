@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gen_eval
 from api.services.domain.request import DomainRequest, check_request
@@ -18,7 +18,7 @@ from gen_eval.protocols import Protocol, load_protocol, protocol_names, totals_o
 from gen_eval.records import Generation, Group, InputError, Sample, digest_of
 from gen_eval.records.run import MANIFEST_FORMAT
 from judge.domain import METRIC, USUAL_SEEDS
-from judge.questions import JudgeQuestion, load_questions
+from judge.questions import JudgeQuestion, Questions, load_questions
 
 TRACK = "domain"
 
@@ -93,24 +93,46 @@ class Prepared:
         }
 
 
-def prepare(request: DomainRequest, predicted: Iterable[tuple[str, str]] = (), progress: Progress = silent) -> Prepared:
+class Data(NamedTuple):
+    """The samples of a benchmark, with and without questions, and the questions about them."""
+
+    benchmark: Benchmark
+    questions: Questions
+
+
+def read_data(request: DomainRequest) -> Data:
+    """Samples and questions, before any video or reply is looked at.
+
+    Raises:
+        InputError: the request contradicts itself, or its data cannot be used.
+    """
+    check_request(request)
+    whole = _benchmark(request)
+    found = load_questions(request.questions or request.data, known=None if whole is None else tuple(whole.by_id))
+    return Data(_of_questions(request.data, found.by_sample) if whole is None else whole, found)
+
+
+def prepare(
+    request: DomainRequest,
+    predicted: Iterable[tuple[str, str]] = (),
+    progress: Progress = silent,
+    *,
+    data: Data | None = None,
+) -> Prepared:
     """Find samples, videos and questions, and digest every video.
 
     Args:
         request: what is asked.
         predicted: sample and member of every stored reply; they stand for videos where no folder is given.
         progress: told how far the digests are.
+        data: what :func:`read_data` gave, where it was asked before.
 
     Raises:
         InputError: something that was named does not exist or does not fit together.
     """
-    check_request(request)
+    whole, found = read_data(request) if data is None else data
     asked = load_protocol(METRIC.name, request.protocol)
     others = [load_protocol(METRIC.name, name) for name in protocol_names(METRIC.name) if name != request.protocol]
-    whole = _benchmark(request)
-    found = load_questions(request.questions or request.data, known=None if whole is None else tuple(whole.by_id))
-    if whole is None:
-        whole = _of_questions(request.data, found.by_sample)
     with_truth = tuple(sample for sample in whole.samples if found.by_sample.get(sample.id))
     if not with_truth:
         first = f": {found.rejected[0].where}: {found.rejected[0].message}" if found.rejected else ""

@@ -11,7 +11,7 @@ from typing import Any
 
 from api.services.asking import QuestionGroup, ask_groups_async
 from api.services.domain.asking import Asking, question_groups
-from api.services.domain.preparation import Prepared, prepare
+from api.services.domain.preparation import Prepared, prepare, read_data
 from api.services.domain.request import DomainRequest
 from api.services.domain.rows import RowMaker
 from api.services.domain.scenes import truth_of_clips
@@ -30,7 +30,6 @@ from judge import simulated
 from judge.domain import METRIC
 from judge.entry import JudgeEntry, load_judge
 from judge.predictions import read_replies
-from judge.questions import load_questions
 
 
 @dataclass(frozen=True)
@@ -107,11 +106,11 @@ def score_replies(
     how = how or Judging()
     path = request.predictions
     assert path is not None
-    found = load_questions(request.questions or request.data)
-    stored = read_replies(path, found.by_sample, model=request.model)
+    data = read_data(request)
+    stored = read_replies(path, data.questions.by_sample, model=request.model)
     if request.model is None and request.videos is None and stored.model:
         request = replace(request, model=stored.model)
-    prepared = prepare(request, [key[:2] for key in stored.answers], progress)
+    prepared = prepare(request, [key[:2] for key in stored.answers], progress, data=data)
     prepared = replace(prepared, rejected=(*prepared.rejected, *stored.rejected))
     source = {"path": path.name, "sha256": sha256_file(path)}
     judge = {"name": STORED, "title": STORED, "simulated": False, "replies": source}
