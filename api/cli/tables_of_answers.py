@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from api.services.answer_tables import answer_tables
+from api.services.answer_tables import asked_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 def print_answers(to: Console, results: RunResults) -> None:
     """All ways in which the answers of a run become a number, under the protocol that was asked for."""
-    for found in answer_tables(results)[:1]:
-        table = Table(title=escape(found.caption), title_justify="left")
-        for column in ("over", "value", "95 % interval", "n of N"):
-            table.add_column(column, justify="left" if column == "over" else "right")
-        for line in found.lines:
-            table.add_row(escape(line.name), line.value, line.interval, line.coverage)
-        to.print(table)
-        for text in (*found.notes, *found.warnings):
-            to.print(text, markup=False, soft_wrap=True)
+    found = asked_table(results)
+    if found is None:
+        return
+    table = Table(title=escape(found.caption), title_justify="left")
+    for column in ("over", "value", "95 % interval", "n of N"):
+        table.add_column(column, justify="left" if column == "over" else "right")
+    for line in found.lines:
+        table.add_row(escape(line.name), line.value, line.interval, line.coverage)
+    to.print(table)
+    for text in (*found.notes, *found.warnings):
+        to.print(text, markup=False, soft_wrap=True)

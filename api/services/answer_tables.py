@@ -77,14 +77,21 @@ def answer_tables(results: RunResults, every: Sequence[RunResults] = ()) -> tupl
         results: the run.
         every: all runs that are shown together; real source videos among them stand beside, as the ceiling.
     """
-    if results.manifest["track"] == "understanding":
-        return tuple(_group_table(results, *pair) for pair in _asked_first(results))
-    if results.manifest["track"] != "domain":
-        return ()
-    from api.services.domain.further import further_scores
+    return tuple(_tables(results, every))
 
-    scores = further_scores(results)
-    return tuple(_domain_table(results, name, scores[name], every) for _, name in _asked_first(results))
+
+def asked_table(results: RunResults) -> AnswerTable | None:
+    """The table under the protocol that was asked for alone: the intervals of the others take time."""
+    return next(_tables(results, ()), None)
+
+
+def _tables(results: RunResults, every: Sequence[RunResults]) -> Iterator[AnswerTable]:
+    track = results.manifest["track"]
+    for metric, protocol in _asked_first(results) if track in {"understanding", "domain"} else ():
+        if track == "domain":
+            yield _domain_table(results, protocol, every)
+        else:
+            yield _group_table(results, metric, protocol)
 
 
 def _asked_first(results: RunResults) -> list[tuple[str, str]]:
@@ -120,9 +127,10 @@ def _of(rows: Sequence[Score], samples: set[str]) -> list[Score]:
     return [row for row in rows if row.sample in samples]
 
 
-def _domain_table(results: RunResults, protocol: str, scores: DomainScores, every: Sequence[RunResults]) -> AnswerTable:
-    from api.services.domain.further import soft_scores
+def _domain_table(results: RunResults, protocol: str, every: Sequence[RunResults]) -> AnswerTable:
+    from api.services.domain.further import scores_under, soft_scores
 
+    scores = scores_under(results, protocol)
     means = {
         "videos (headline)": scores.video_mean,
         "questions": scores.question_pooled,
@@ -156,12 +164,12 @@ def _ceiling(
 ) -> tuple[list[AnswerLine], tuple[str, ...]]:
     """The score of real source videos under the same judge, or why it is not beside."""
     from api.services.domain.ceiling import ceiling_of
-    from api.services.domain.further import further_scores
+    from api.services.domain.further import scores_under
 
     source, why = ceiling_of(results, every, protocol)
     if source is None:
         return [], (f"Source videos are not shown beside, as they were judged in another way: {why}.",) if why else ()
-    found = further_scores(source)[protocol]
+    found = scores_under(source, protocol)
     means = {"source videos (ceiling)": found.video_mean} | {
         f"source videos, domain {name}": one for name, one in found.by_domain.items()
     }

@@ -19,19 +19,17 @@ if TYPE_CHECKING:
     from api.services.results import RunResults
 
 
-def further_scores(results: RunResults) -> dict[str, DomainScores]:
-    """Protocol -> all aggregations, for a run of the domain track."""
-    entry = results.manifest["metrics"][METRIC.name]
-    questions = _questions(results)
-    return {protocol: _scores(results, protocol, questions) for protocol in entry["protocols"]}
-
-
-def _scores(
-    results: RunResults,
-    protocol: str,
-    questions: Mapping[str, tuple[JudgeQuestion, ...]],
-    value: Callable[[Verdict], float | None] = is_right,
+def scores_under(
+    results: RunResults, protocol: str, value: Callable[[Verdict], float | None] = is_right
 ) -> DomainScores:
+    """All aggregations under one protocol, for a run of the domain track.
+
+    Args:
+        results: the run.
+        protocol: one that its manifest names.
+        value: what a verdict is worth, in 0..1; ``None`` leaves it out.
+    """
+    questions = _questions(results)
     rows = _rows(results, protocol)
     verdicts = [verdict for row in rows for verdict in _verdicts(row)]
     seeds = {row.member for row in rows}
@@ -76,7 +74,7 @@ def soft_scores(results: RunResults, protocol: str) -> SoftScores | None:
     chances = {(row.sample, row.member, one["uid"]): one["chance"] for row, one in entries}
     if all(chance is None for chance in chances.values()):
         return None
-    found = _scores(results, protocol, _questions(results), lambda verdict: chances.get(verdict.key))
+    found = scores_under(results, protocol, lambda verdict: chances.get(verdict.key))
     keys = [(row.sample, one["chance"], _question(row.sample, one).binary) for row, one in entries]
     believed = confidence(
         (sample, chance if chance is None or key == "yes" else 1.0 - chance, key == "yes")
@@ -121,13 +119,16 @@ def _question(sample: str, entry: Mapping[str, Any]) -> JudgeQuestion:
 
 def judge_document(results: RunResults) -> dict[str, Any]:
     """Who judged, and all aggregations by protocol (JSON values only)."""
-    scores = further_scores(results)
     return {
         "judge": results.manifest["judge"],
         "conditions": results.manifest["conditions"],
         "protocols": {
-            protocol: {**one.to_json(), "looks": looks(results, protocol), "soft": _soft_json(results, protocol)}
-            for protocol, one in scores.items()
+            protocol: {
+                **scores_under(results, protocol).to_json(),
+                "looks": looks(results, protocol),
+                "soft": _soft_json(results, protocol),
+            }
+            for protocol in results.manifest["metrics"][METRIC.name]["protocols"]
         },
     }
 
