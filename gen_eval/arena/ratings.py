@@ -1,0 +1,256 @@
+"""What a rating method gives: ratings with intervals, differences, rank ranges, or the reason why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gen_eval.arena.votes import RejectedVote
+from gen_eval.records import Reason
+from gen_eval.stats.summaries import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class IntervalRule:
+    """How the intervals of a tracker were made.
+
+    Attributes:
+        method: ``bootstrap``, ``sandwich`` or ``none``.
+        level: nominal coverage.
+        unit: what was taken as independent: ``votes``, ``samples`` or ``annotators``.
+        units: how many there are.
+        resamples: that gave ratings; 0 without a bootstrap.
+        undefined: resamples without ratings (not connected, one-sided); left out of the percentiles.
+        seed: of the draws.
+        words: one sentence that says all of it.
+    """
+
+    method: str
+    level: float
+    unit: str
+    units: int
+    resamples: int = 0
+    undefined: int = 0
+    seed: int = 0
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far system ``a`` is above system ``b``, in points, with an interval of its own.
+
+    Attributes:
+        chance: probability that a is preferred to b when neither is called a tie (ties count half), 0..1.
+        clear: whether the interval leaves out 0.
+    """
+
+    a: str
+    b: str
+    difference: float
+    lower: float | None
+    upper: float | None
+    chance: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.lower is not None and self.upper is not None and (self.lower > 0 or self.upper < 0)
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Place of a system, 1 is best (equal ratings share the better place), and the places that the data allow.
+
+    ``best`` is one more than the number of systems that are clearly above; ``worst`` is M less those clearly below.
+    """
+
+    rank: int
+    best: int
+    worst: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What the order of the votes does to one rating of sequential Elo, over random orders, in points."""
+
+    mean: float
+    sd: float
+    lowest: float
+    highest: float
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A further number of the model with its interval: the side term (points), the tie parameter nu."""
+
+    value: float
+    lower: float | None = None
+    upper: float | None = None
+
+
+@dataclass(frozen=True)
+class TrackerRatings:
+    """Ratings of one tracker.
+
+    Attributes:
+        tracker: its name.
+        ratings: points by system (mean 1000); every one is ``None`` when there is a reason.
+        n: votes that count.
+        votes_of: votes by system.
+        reason: ``not_connected`` or ``one_sided``; ``None`` with ratings.
+        message: the reason in words: which systems, and what to do.
+        groups: without ratings, the sets of systems that cannot be compared with each other, strongest first where one
+            set always wins.
+        lower: lower end by system.
+        upper: upper end by system.
+        interval: how the ends were made; ``None`` without any.
+        other_intervals: ends by a second method: name -> (lower, upper) by system.
+        differences: of every two systems, the higher one first.
+        ranks: by system.
+        side: how many points standing on the left (or first) is worth; ``None`` when not asked for.
+        tie_parameter: Davidson's nu; ``None`` when ties count half.
+        order_spread: by system, for Elo over random orders.
+        rankings: number of different rankings over those orders.
+        log_likelihood: of the fit, natural logarithm; ``None`` for Elo.
+        without_votes: systems with votes on another question only.
+        draws: ``(resamples, M)`` ratings of the resamples, columns in the order of ``ratings``; ``None`` without.
+    """
+
+    tracker: str
+    ratings: Mapping[str, float | None]
+    n: int
+    votes_of: Mapping[str, int] = field(default_factory=dict)
+    reason: Reason | None = None
+    message: str = ""
+    groups: tuple[tuple[str, ...], ...] = ()
+    lower: Mapping[str, float | None] = field(default_factory=dict)
+    upper: Mapping[str, float | None] = field(default_factory=dict)
+    interval: IntervalRule | None = None
+    other_intervals: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]] = field(default_factory=dict)
+    differences: tuple[Difference, ...] = ()
+    ranks: Mapping[str, Rank] = field(default_factory=dict)
+    side: Parameter | None = None
+    tie_parameter: Parameter | None = None
+    order_spread: Mapping[str, Spread] = field(default_factory=dict)
+    rankings: int | None = None
+    log_likelihood: float | None = None
+    without_votes: tuple[str, ...] = ()
+    draws: Floats | None = field(default=None, repr=False, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        rule = self.interval
+        return {
+            "ratings": dict(self.ratings),
+            "lower": {name: self.lower.get(name) for name in self.ratings},
+            "upper": {name: self.upper.get(name) for name in self.ratings},
+            "n": self.n,
+            "votes": dict(self.votes_of),
+            "reason": None if self.reason is None else str(self.reason),
+            "message": self.message,
+            "groups": [list(group) for group in self.groups],
+            "interval": None if rule is None else dict(vars(rule)),
+            "other_intervals": {
+                name: {"lower": dict(lower), "upper": dict(upper)}
+                for name, (lower, upper) in self.other_intervals.items()
+            },
+            "differences": [{**vars(one), "clear": one.clear} for one in self.differences],
+            "ranks": {name: dict(vars(one)) for name, one in self.ranks.items()},
+            "side": None if self.side is None else dict(vars(self.side)),
+            "tie_parameter": None if self.tie_parameter is None else dict(vars(self.tie_parameter)),
+            "order_spread": {name: dict(vars(one)) for name, one in self.order_spread.items()},
+            "rankings": self.rankings,
+            "log_likelihood": self.log_likelihood,
+            "without_votes": list(self.without_votes),
+        }
+
+    def __str__(self) -> str:
+        if self.reason is not None:
+            return f"{self.tracker}: no ratings ({self.reason}, n = {self.n}). {self.message}".rstrip()
+        lines = [f"{self.tracker} ({self.n} votes)"]
+        for name, value in sorted(self.ratings.items(), key=lambda item: (-(item[1] or 0.0), item[0])):
+            low, high = self.lower.get(name), self.upper.get(name)
+            ends = "" if low is None or high is None else f" [{low:.1f}, {high:.1f}]"
+            lines.append(f"  {name} {value:.1f}{ends}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class ArenaRatings:
+    """Ratings of all trackers by one method.
+
+    Attributes:
+        method: ``elo`` or ``bradley-terry``.
+        order: order of the votes for Elo (``given``, ``time``, ``mean``); ``None`` where it does not matter.
+        n_votes: votes that were taken.
+        rejected: records that were not.
+        trackers: by name.
+        options: every parameter that moves a rating.
+    """
+
+    method: str
+    order: str | None
+    n_votes: int
+    trackers: Mapping[str, TrackerRatings]
+    rejected: tuple[RejectedVote, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, tracker: str) -> TrackerRatings:
+        return self.trackers[tracker]
+
+    @property
+    def ratings(self) -> Mapping[str, float | None]:
+        """Ratings of the overall tracker, or of the only one."""
+        return self._main.ratings
+
+    @property
+    def _main(self) -> TrackerRatings:
+        return self.trackers.get("overall") or next(iter(self.trackers.values()))
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``gen-eval arena rate --json``."""
+        return {
+            "method": self.method,
+            "order": self.order,
+            "n_votes": self.n_votes,
+            "rejected": [one.to_json() for one in self.rejected],
+            "options": dict(self.options),
+            "trackers": {name: one.to_json() for name, one in self.trackers.items()},
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One line a tracker and system: rating, lower, upper, rank, best, worst, votes."""
+        import pandas as pd
+
+        lines = [
+            {
+                "tracker": name,
+                "model": model,
+                "rating": value,
+                "lower": one.lower.get(model),
+                "upper": one.upper.get(model),
+                **({} if model not in one.ranks else vars(one.ranks[model])),
+                "votes": one.votes_of.get(model),
+            }
+            for name, one in self.trackers.items()
+            for model, value in one.ratings.items()
+        ]
+        return pd.DataFrame(lines)
+
+    def __str__(self) -> str:
+        return "\n".join(str(one) for one in self.trackers.values())
+
+
+__all__ = [
+    "ArenaRatings",
+    "Difference",
+    "IntervalRule",
+    "Parameter",
+    "Rank",
+    "Spread",
+    "TrackerRatings",
+]

@@ -1,0 +1,63 @@
+"""Numbers by system that come in or go out: ratings and scores, one column a tracker or metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+SAME = {"plausibility": "domain"}
+"""Two names of one thing: people judge plausibility, its partner is the Domain Score."""
+
+
+@dataclass(frozen=True)
+class SystemColumn:
+    """One number by system.
+
+    Attributes:
+        name: what it is of: a tracker (``overall``, ``quality``, ``plausibility`` or ``domain``) or a metric.
+        values: by system; ``None`` where it has none.
+        lower: lower end of an interval, where one is known.
+        upper: upper end.
+        source: the column, file or run that it came from.
+        higher_is_better: ``False`` for an error.
+    """
+
+    name: str
+    values: Mapping[str, float | None]
+    lower: Mapping[str, float] = field(default_factory=dict)
+    upper: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
+    higher_is_better: bool = True
+
+    @property
+    def key(self) -> str:
+        """The name under which ratings and scores pair: ``plausibility`` and ``domain`` are one."""
+        return SAME.get(self.name, self.name)
+
+
+@dataclass(frozen=True)
+class VideoScores:
+    """What one metric says of single videos.
+
+    Attributes:
+        metric: its name.
+        values: (system, sample) -> member (seed) -> value; videos without a value are absent.
+        protocol: under which they were computed.
+        higher_is_better: ``False`` for an error.
+    """
+
+    metric: str
+    values: Mapping[tuple[str, str], Mapping[str, float]]
+    protocol: str = ""
+    higher_is_better: bool = True
+
+    def of(self, model: str, sample: str, seed: str | None = None) -> float | None:
+        """The value of one video, larger is better; without a seed the mean over the members of the sample."""
+        members = self.values.get((model, sample))
+        if not members or (seed is not None and seed not in members):
+            return None
+        value = members[seed] if seed is not None else sum(members.values()) / len(members)
+        return value if self.higher_is_better else -value
+
+
+__all__ = ["SAME", "SystemColumn", "VideoScores"]
