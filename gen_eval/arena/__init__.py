@@ -3,6 +3,7 @@
 Pure functions on plain data; formulas and rules stand in docs/arena.md.
 """
 
+from gen_eval.arena.balance import AnswerCounts, PairCount, pair_counts
 from gen_eval.arena.comparisons import Comparisons
 from gen_eval.arena.ratings import ArenaRatings, Difference, IntervalRule, Parameter, Rank, Spread, TrackerRatings
 from gen_eval.arena.systems import SystemColumn, VideoScores
@@ -12,10 +13,12 @@ __all__ = [
     "QUESTIONS",
     "TRACKERS",
     "Answer",
+    "AnswerCounts",
     "ArenaRatings",
     "Comparisons",
     "Difference",
     "IntervalRule",
+    "PairCount",
     "Parameter",
     "Rank",
     "RejectedVote",
@@ -25,4 +28,5 @@ __all__ = [
     "VideoScores",
     "Vote",
     "Votes",
+    "pair_counts",
 ]
