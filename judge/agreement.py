@@ -12,6 +12,7 @@ import numpy as np
 from gen_eval.data.benchmark import domain_of_id
 from gen_eval.records import Reason
 from gen_eval.stats import Interval, resampled_sums
+from gen_eval.stats.agreement import above_chance
 from gen_eval.stats.intervals import percentile_interval
 from gen_eval.stats.summaries import Floats
 
@@ -155,10 +156,7 @@ def _figures(sums: Floats) -> tuple[Floats, Floats]:
     n, equal, yes_a, yes_b = sums.T
     raw, share_a, share_b = equal / n, yes_a / n, yes_b / n
     chance = share_a * share_b + (1 - share_a) * (1 - share_b)
-    defined = chance < 1 - 1e-12
-    kappa = np.full(len(n), np.nan)
-    kappa[defined] = (raw[defined] - chance[defined]) / (1 - chance[defined])
-    return raw, kappa
+    return raw, above_chance(raw, chance)
 
 
 def _intervals(table: Floats, resamples: int, seed: int) -> tuple[Interval, Interval | None]:

@@ -5,6 +5,7 @@ with its position. Formulas and rules stand in docs/statistics.md.
 """
 
 from gen_eval.stats.aggregate import Aggregate, Count, MembersRule, Spread, mean_with_coverage
+from gen_eval.stats.agreement import AgreementCoefficient, cohen_kappa, krippendorff_alpha
 from gen_eval.stats.correlation import Correlation, kendall_tau_b, pearson, spearman
 from gen_eval.stats.intervals import Interval, bootstrap_columns, bootstrap_mean, bootstrap_ratio
 from gen_eval.stats.paired import PairedDifference, paired_difference
@@ -16,6 +17,7 @@ from gen_eval.stats.totals import Part, Partial, Total, paired_total, total_of
 
 __all__ = [
     "Aggregate",
+    "AgreementCoefficient",
     "Column",
     "Correlation",
     "Count",
@@ -30,8 +32,10 @@ __all__ = [
     "bootstrap_columns",
     "bootstrap_mean",
     "bootstrap_ratio",
+    "cohen_kappa",
     "exact_mean",
     "kendall_tau_b",
+    "krippendorff_alpha",
     "mean_with_coverage",
     "paired_difference",
     "paired_total",
