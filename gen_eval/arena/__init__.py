@@ -7,6 +7,7 @@ from gen_eval.arena.balance import AnswerCounts, PairCount, pair_counts
 from gen_eval.arena.comparisons import Comparisons
 from gen_eval.arena.ratings import ArenaRatings, Difference, IntervalRule, Parameter, Rank, Spread, TrackerRatings
 from gen_eval.arena.systems import SystemColumn, VideoScores
+from gen_eval.arena.vote_files import compared, read_votes, votes_from
 from gen_eval.arena.votes import QUESTIONS, TRACKERS, Answer, RejectedVote, Vote, Votes
 
 __all__ = [
@@ -28,5 +29,8 @@ __all__ = [
     "VideoScores",
     "Vote",
     "Votes",
+    "compared",
     "pair_counts",
+    "read_votes",
+    "votes_from",
 ]

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gen_eval.records import digest_of
 from gen_eval.stats.summaries import Floats
 
 Ints = NDArray[np.int64]
@@ -32,6 +33,7 @@ class Comparisons:
         samples: sample of each comparison.
         annotators: annotator of each, ``None`` when nobody is named.
         times: time of each, ``None`` when not told.
+        mixed_clocks: whether some times are dates and some plain seconds, which have no common order.
     """
 
     models: tuple[str, ...]
@@ -43,6 +45,7 @@ class Comparisons:
     samples: tuple[str, ...]
     annotators: tuple[str | None, ...]
     times: tuple[float | None, ...]
+    mixed_clocks: bool = False
 
     def __len__(self) -> int:
         return len(self.a)
@@ -77,6 +80,12 @@ class Comparisons:
             annotators=(None,) * len(rows),
             times=(None,) * len(rows),
         )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of everything that moves a rating, in the order given."""
+        columns = [self.a.tolist(), self.b.tolist(), self.score.tolist(), self.tie.tolist(), self.left.tolist()]
+        return digest_of([self.models, *columns, self.samples, self.annotators, self.times])
 
     @cached_property
     def repeated(self) -> bool:

@@ -70,6 +70,7 @@ class Vote:
         shown_left: which video stood on the left (or came first); ``None`` when not told.
         seconds: time taken, above 0 s.
         extra: further fields of the record, carried along.
+        dated: whether ``time`` was a date of the calendar; such a time cannot be ordered against plain seconds.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Vote:
     shown_left: Literal["a", "b"] | None = None
     seconds: float | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    dated: bool = False
 
     def answer(self, question: str) -> Answer | None:
         """The answer to one of :data:`QUESTIONS`."""
@@ -126,13 +128,20 @@ class RejectedVote:
 
 @dataclass(frozen=True)
 class Votes:
-    """All votes in the order given, and what was not taken."""
+    """All votes in the order given, and what was not taken.
+
+    Attributes:
+        votes: each with its own id.
+        rejected: records that are no votes.
+        bare: comparisons that were given without questions, in place of votes; they are rated as ``overall``.
+    """
 
     votes: tuple[Vote, ...]
     rejected: tuple[RejectedVote, ...] = ()
+    bare: Comparisons | None = None
 
     def __len__(self) -> int:
-        return len(self.votes)
+        return len(self.votes) if self.bare is None else len(self.bare)
 
     def __iter__(self) -> Iterator[Vote]:
         return iter(self.votes)
@@ -140,11 +149,15 @@ class Votes:
     @cached_property
     def models(self) -> tuple[str, ...]:
         """Every system that a vote names, sorted."""
+        if self.bare is not None:
+            return self.bare.models
         return tuple(sorted({name for vote in self.votes for name in (vote.model_a, vote.model_b)}))
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of everything that moves a rating: the votes in their order, not who was rejected."""
+        if self.bare is not None:
+            return self.bare.digest
         return digest_of(
             [
                 [
@@ -169,6 +182,8 @@ class Votes:
         """
         if tracker not in TRACKERS:
             raise ValueError(f"tracker is {tracker!r}; expected one of {', '.join(TRACKERS)}")
+        if self.bare is not None and tracker == "overall":
+            return self.bare
         counted = [(vote, found) for vote in self.votes if (found := vote.answers(tracker))]
         models = tuple(sorted({name for vote, _ in counted for name in (vote.model_a, vote.model_b)}))
         place = {name: index for index, name in enumerate(models)}
@@ -182,6 +197,7 @@ class Votes:
             samples=tuple(vote.sample for vote, _ in counted),
             annotators=tuple(vote.annotator for vote, _ in counted),
             times=tuple(vote.time for vote, _ in counted),
+            mixed_clocks=len({vote.dated for vote, _ in counted if vote.time is not None}) > 1,
         )
 
 
