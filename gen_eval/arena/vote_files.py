@@ -164,7 +164,8 @@ def _made(vote: Vote) -> Vote:
     Raises:
         Refused: it is none.
     """
-    found = replace(vote, **{question: answer_of(vote.answer(question), question) for question in QUESTIONS})
+    quality, plausibility = (answer_of(vote.answer(question), question) for question in QUESTIONS)
+    found = replace(vote, quality=quality, plausibility=plausibility)
     check(found)
     return found
 
