@@ -5,6 +5,8 @@ Pure functions on plain data; formulas and rules stand in docs/arena.md.
 
 from gen_eval.arena.balance import AnswerCounts, PairCount, pair_counts
 from gen_eval.arena.comparisons import Comparisons
+from gen_eval.arena.correlate import correlate
+from gen_eval.arena.correlations import Correlations, PairCorrelation
 from gen_eval.arena.ratings import ArenaRatings, Difference, IntervalRule, Parameter, Rank, Spread, TrackerRatings
 from gen_eval.arena.systems import SystemColumn, VideoScores
 from gen_eval.arena.vote_files import compared, read_votes, votes_from
@@ -17,8 +19,10 @@ __all__ = [
     "AnswerCounts",
     "ArenaRatings",
     "Comparisons",
+    "Correlations",
     "Difference",
     "IntervalRule",
+    "PairCorrelation",
     "PairCount",
     "Parameter",
     "Rank",
@@ -30,6 +34,7 @@ __all__ = [
     "Vote",
     "Votes",
     "compared",
+    "correlate",
     "pair_counts",
     "read_votes",
     "votes_from",

@@ -110,7 +110,7 @@ def spearman(x: Sequence[float | None], y: Sequence[float | None]) -> Correlatio
     reason = _no_value(pairs)
     if reason is not None:
         return Correlation("spearman", None, reason, pairs.n, pairs.left_out)
-    rho = _product_moment(_mean_ranks(pairs.x), _mean_ranks(pairs.y))
+    rho = _product_moment(mean_ranks(pairs.x), mean_ranks(pairs.y))
     return Correlation("spearman", rho, None, pairs.n, pairs.left_out, _t_test(rho, pairs.n), f"{_T_RULE} of the ranks")
 
 
@@ -176,12 +176,12 @@ def _no_value(pairs: _Pairs) -> Reason | None:
 
 
 def _product_moment(x: Floats, y: Floats) -> float:
-    dx, dy = _distances(x), _distances(y)
+    dx, dy = distances(x), distances(y)
     r = math.fsum(dx * dy) / math.sqrt(math.fsum(dx * dx)) / math.sqrt(math.fsum(dy * dy))
     return max(-1.0, min(1.0, r))
 
 
-def _distances(column: Floats) -> Floats:
+def distances(column: Floats) -> Floats:
     """Distances from the mean, scaled by powers of two so that no square over- or underflows."""
     scaled = np.ldexp(column, -np.frexp(np.abs(column).max())[1])
     distances = scaled - math.fsum(scaled) / len(scaled)
@@ -207,7 +207,8 @@ def _fisher(r: float, n: int, level: float) -> tuple[float, float]:
     return math.tanh(centre - half), math.tanh(centre + half)
 
 
-def _mean_ranks(column: Floats) -> Floats:
+def mean_ranks(column: Floats) -> Floats:
+    """Ranks 1..n of ``(n,)`` values; equal values share the mean of their places."""
     _, group, sizes = np.unique(column, return_inverse=True, return_counts=True)
     last = np.cumsum(sizes)
     ranks: Floats = (last - (sizes - 1) / 2)[group]

@@ -1,0 +1,198 @@
+"""Ratings against scores over the systems that have both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from gen_eval.arena.coefficients import COEFFICIENTS, Coefficient, counted_coefficients, drawn_counts
+from gen_eval.arena.correlations import Correlations, Ends, PairCorrelation, Point, Subset
+from gen_eval.arena.permutation import permutation_test
+from gen_eval.arena.systems import SystemColumn
+from gen_eval.stats.correlation import LEAST_PAIRS, kendall_tau_b, pearson, spearman
+from gen_eval.stats.intervals import percentile_interval
+from gen_eval.stats.resampling import check_resampling
+from gen_eval.stats.summaries import Floats, finite_number
+
+REAL = ("Source Videos",)
+"""Systems that are real videos when nobody says which are."""
+
+
+def correlate(
+    ratings: Mapping[str, SystemColumn],
+    scores: Mapping[str, SystemColumn],
+    *,
+    real: Collection[str] = REAL,
+    resamples: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Correlations:
+    """Pearson, Spearman and tau-b of every rating with the score of the same x, and what each of them hides.
+
+    Columns pair by :attr:`SystemColumn.key` (``plausibility`` and ``domain`` are one x), systems by exact name. The
+    bootstrap draws systems with replacement: it asks what other systems of this kind would have given. Systems are
+    drawn in the order of their numbers, so neither names nor the order of rows move an interval.
+
+    Args:
+        ratings: columns of ratings by any label.
+        scores: columns of scores likewise.
+        real: names of systems that are real videos; their left-out figures stand beside.
+        resamples: of the systems.
+        seed: of these and of random orders.
+        level: nominal coverage of the intervals, strictly between 0 and 1.
+
+    Raises:
+        ValueError: two columns of one side have one x, a number is not finite, or an argument is outside its range.
+    """
+    check_resampling(1, resamples, seed)
+    rated, scored = _by_key(ratings, "ratings"), _by_key(scores, "scores")
+    pairs = {
+        key: _pair(key, column, scored[key], frozenset(real), resamples, seed, level)
+        for key, column in rated.items()
+        if key in scored
+    }
+    unpaired = {
+        "ratings": tuple(column.name for key, column in rated.items() if key not in scored),
+        "scores": tuple(column.name for key, column in scored.items() if key not in rated),
+    }
+    return Correlations(pairs, unpaired)
+
+
+def common_systems(columns: Sequence[SystemColumn]) -> tuple[list[str], list[str]]:
+    """Systems that have a number in every column, and those that every column names without all having one.
+
+    Both in the order of the first column.
+    """
+    named = [name for name in columns[0].values if all(name in column.values for column in columns)]
+    filled = [name for name in named if all(column.values[name] is not None for column in columns)]
+    return filled, [name for name in named if name not in set(filled)]
+
+
+def numbers_of(column: SystemColumn, names: Sequence[str]) -> Floats:
+    """``(n,)`` values of the named systems, all of which have one.
+
+    Raises:
+        ValueError: a value is not finite.
+    """
+    found = [column.values[name] for name in names]
+    return np.array(
+        [
+            finite_number(value, f"{column.name} of {name!r}")
+            for name, value in zip(names, found, strict=True)
+            if value is not None
+        ],
+        dtype=np.float64,
+    )
+
+
+def subset_of(x: Floats, y: Floats) -> Subset:
+    """The three coefficients of the pairs (x, y), or why there are none."""
+    left, right = x.tolist(), y.tolist()
+    r = pearson(left, right)
+    return Subset(r.n, r.value, spearman(left, right).value, kendall_tau_b(left, right).value, r.reason)
+
+
+def _by_key(columns: Mapping[str, SystemColumn], side: Literal["ratings", "scores"]) -> dict[str, SystemColumn]:
+    found: dict[str, SystemColumn] = {}
+    for column in columns.values():
+        if column.key in found:
+            raise ValueError(
+                f"{side} hold {found[column.key].name!r} and {column.name!r}, "
+                f"which are both the {column.key!r} column; keep one of them"
+            )
+        found[column.key] = column
+    return found
+
+
+class _Systems(NamedTuple):
+    names: list[str]
+    x: Floats
+    y: Floats
+
+
+def _pair(
+    key: str,
+    rating: SystemColumn,
+    score: SystemColumn,
+    real: frozenset[str],
+    resamples: int,
+    seed: int,
+    level: float,
+) -> PairCorrelation:
+    names, left_out = common_systems([rating, score])
+    x, y = numbers_of(rating, names), numbers_of(score, names)
+    left, right = x.tolist(), y.tolist()
+    r, rho, tau = pearson(left, right, level=level), spearman(left, right), kendall_tau_b(left, right)
+    order = np.lexsort((y, x))
+    bootstrap, undefined = _bootstrap(x[order], y[order], resamples, seed, level)
+    without = _leave_one_out(_Systems(names, x, y))
+    kept = np.array([name not in real for name in names], dtype=bool)
+    return PairCorrelation(
+        name=key,
+        rating=rating.name,
+        score=score.name,
+        n=r.n,
+        reason=r.reason,
+        pearson=r.value,
+        pearson_p=r.p_value,
+        pearson_fisher=None if r.lower is None or r.upper is None else (r.lower, r.upper),
+        spearman=rho.value,
+        spearman_p=rho.p_value,
+        kendall_tau_b=tau.value,
+        kendall_p=tau.p_value,
+        permutation=permutation_test(x[order], y[order], seed=seed),
+        bootstrap=bootstrap,
+        bootstrap_undefined=undefined,
+        resamples=resamples,
+        seed=seed,
+        level=level,
+        leave_one_out=without,
+        most_influential=_most_influential(r.value, without["pearson"]),
+        without_real=None if kept.all() else subset_of(x[kept], y[kept]),
+        real=tuple(name for name in names if name in real),
+        points=tuple(Point(*row, real=row[0] in real) for row in zip(names, x.tolist(), y.tolist(), strict=True)),
+        only_in_ratings=tuple(name for name in rating.values if name not in score.values),
+        only_in_scores=tuple(name for name in score.values if name not in rating.values),
+        left_out=tuple(left_out),
+        score_higher_is_better=score.higher_is_better,
+        rating_higher_is_better=rating.higher_is_better,
+    )
+
+
+def _bootstrap(
+    x: Floats, y: Floats, resamples: int, seed: int, level: float
+) -> tuple[dict[Coefficient, Ends | None], int]:
+    """Ends by coefficient, and how many resamples have no coefficient."""
+    nothing: dict[Coefficient, Ends | None] = dict.fromkeys(COEFFICIENTS)
+    if len(x) < LEAST_PAIRS or x.min() == x.max() or y.min() == y.max():
+        return nothing, 0
+    drawn = counted_coefficients(x, y, drawn_counts(len(x), resamples, seed))
+    undefined = int(np.count_nonzero(~drawn.defined))
+    if undefined == resamples:
+        return nothing, undefined
+    ends: dict[Coefficient, Ends | None] = {}
+    for name in COEFFICIENTS:
+        interval = percentile_interval(drawn.of(name)[drawn.defined], level, resamples, "systems resampled")
+        ends[name] = (interval.lower, interval.upper)
+    return ends, undefined
+
+
+def _leave_one_out(systems: _Systems) -> dict[Coefficient, dict[str, float | None]]:
+    if not systems.names:
+        return {name: {} for name in COEFFICIENTS}
+    found = counted_coefficients(systems.x, systems.y, 1 - np.eye(len(systems.names)))
+    return {
+        name: {system: found.value(name, place) for place, system in enumerate(systems.names)} for name in COEFFICIENTS
+    }
+
+
+def _most_influential(r: float | None, without: Mapping[str, float | None]) -> str | None:
+    if r is None:
+        return None
+    moves = [(-abs(value - r), system) for system, value in without.items() if value is not None]
+    return min(moves)[1] if moves else None
+
+
+__all__ = ["REAL", "common_systems", "correlate", "numbers_of", "subset_of"]
