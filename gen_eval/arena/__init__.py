@@ -3,7 +3,7 @@
 Pure functions on plain data; formulas and rules stand in docs/arena.md.
 """
 
-from gen_eval.arena.balance import AnswerCounts, PairCount, pair_counts
+from gen_eval.arena.balance import AnswerCounts, Balance, Evenness, PairCount, balance, pair_counts
 from gen_eval.arena.comparisons import Comparisons
 from gen_eval.arena.correlate import correlate
 from gen_eval.arena.correlations import Correlations, PairCorrelation
@@ -18,9 +18,11 @@ __all__ = [
     "Answer",
     "AnswerCounts",
     "ArenaRatings",
+    "Balance",
     "Comparisons",
     "Correlations",
     "Difference",
+    "Evenness",
     "IntervalRule",
     "PairCorrelation",
     "PairCount",
@@ -33,6 +35,7 @@ __all__ = [
     "VideoScores",
     "Vote",
     "Votes",
+    "balance",
     "compared",
     "correlate",
     "pair_counts",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
+from gen_eval.arena.comparisons import Comparisons
+from gen_eval.arena.items import oriented, pair_of
+from gen_eval.arena.shares import Share
+from gen_eval.arena.vote_files import AnyVotes, votes_from
 from gen_eval.arena.votes import QUESTIONS, TRACKERS, Answer, Vote, Votes
 
 
@@ -80,31 +84,202 @@ class PairCount:
         }
 
 
-def pair_counts(votes: Votes | Iterable[Vote]) -> tuple[PairCount, ...]:
+@dataclass(frozen=True)
+class Evenness:
+    """How evenly votes are spread over systems, pairs or samples.
+
+    Attributes:
+        n: things that could have votes.
+        without: those that have none.
+        least: fewest votes.
+        most: most votes.
+        mean: votes by thing; each vote counts for two systems, for one pair and one sample.
+        effective: sum squared / sum of squares (inverse Simpson index): as many things with equal counts would be
+            spread as unevenly. n when all counts are equal, 1 when one thing has all votes.
+    """
+
+    n: int
+    without: int
+    least: int
+    most: int
+    mean: float
+    effective: float
+
+    @classmethod
+    def of(cls, counts: Collection[int]) -> Evenness | None:
+        """Of the votes by thing; ``None`` when there is no vote.
+
+        >>> Evenness.of([3, 3, 0]).effective
+        2.0
+        """
+        total = sum(counts)
+        if not total:
+            return None
+        effective = total**2 / sum(count**2 for count in counts)
+        without = sum(not count for count in counts)
+        return cls(len(counts), without, min(counts), max(counts), total / len(counts), effective)
+
+    @property
+    def ratio(self) -> float | None:
+        """Most votes / least votes, 1 is even; ``None`` where something has none."""
+        return self.most / self.least if self.least else None
+
+    @property
+    def evenness(self) -> float:
+        """``effective / n``, up to 1, which is even."""
+        return self.effective / self.n
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**vars(self), "ratio": self.ratio, "evenness": self.evenness}
+
+    def __str__(self) -> str:
+        ends = f"{self.least} to {self.most} votes, mean {self.mean:.1f}"
+        return f"{ends}, as even as {self.effective:.1f} of {self.n} with equally many"
+
+
+@dataclass(frozen=True)
+class Balance:
+    """How votes are spread.
+
+    The shares of A and of the left side show position bias only as far as sides were drawn at random: who stands there
+    more often than not is part of them. A side term in the ratings allows for that.
+
+    Attributes:
+        votes: all of them.
+        models: votes by system.
+        pairs: answers by pair, pairs without a vote too.
+        of_models: evenness over systems.
+        of_pairs: over all pairs.
+        of_samples: over the samples that have a vote.
+        as_a: by system, share of its votes in which it stood as A.
+        answers_a: by question, share of "A is better" among the answers that are no ties.
+        answers_left: the same for the left side, over votes that tell it.
+        samples: samples with a vote.
+        annotators: votes by named annotator.
+        unnamed: votes that name none.
+    """
+
+    votes: int
+    models: Mapping[str, int]
+    pairs: tuple[PairCount, ...]
+    of_models: Evenness | None
+    of_pairs: Evenness | None
+    of_samples: Evenness | None
+    as_a: Mapping[str, Share]
+    answers_a: Mapping[str, Share]
+    answers_left: Mapping[str, Share]
+    samples: int
+    annotators: Mapping[str, int]
+    unnamed: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        plain: dict[str, Any] = dict(vars(self))
+        for name in ("of_models", "of_pairs", "of_samples"):
+            plain[name] = None if plain[name] is None else plain[name].to_json()
+        for name in ("as_a", "answers_a", "answers_left"):
+            plain[name] = {key: share.to_json() for key, share in plain[name].items()}
+        return plain | {
+            "models": dict(self.models),
+            "pairs": [one.to_json() for one in self.pairs],
+            "annotators": dict(self.annotators),
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.votes} votes, {self.samples} samples, {len(self.annotators)} annotators"]
+        named = (("systems", self.of_models), ("pairs", self.of_pairs), ("samples", self.of_samples))
+        lines += [f"  {name}: {one}" for name, one in named if one is not None]
+        lines += [f"  A among untied answers, {name}: {share}" for name, share in self.answers_a.items()]
+        return "\n".join(lines)
+
+
+def pair_counts(votes: AnyVotes) -> tuple[PairCount, ...]:
     """The answers about every unordered pair of systems, pairs without a vote too, in the order of their names.
+
+    Comparisons without questions count for the tracker ``overall`` only.
+
+    Args:
+        votes: in any form that :func:`gen_eval.arena.vote_files.votes_from` takes.
 
     >>> vote = Vote("v0", "s0", None, "y", "x", quality=Answer.A)
     >>> (pair,) = pair_counts(Votes((vote,)))
     >>> (pair.a, pair.b, pair.answers["quality"].b, pair.share("quality"), pair.share("overall"))
     ('x', 'y', 1, 0.0, None)
     """
-    found = list(votes)
-    models = sorted({name for vote in found for name in (vote.model_a, vote.model_b)})
-    of_pair: dict[tuple[str, str], list[Vote]] = {pair: [] for pair in combinations(models, 2)}
+    found = votes_from(votes)
+    if found.bare is not None:
+        return tuple(_bare_count(found.bare, i, j) for i, j in combinations(range(len(found.models)), 2))
+    of_pair: dict[tuple[str, str], list[Vote]] = {pair: [] for pair in combinations(found.models, 2)}
     for vote in found:
         of_pair[pair_of(vote)].append(vote)
     return tuple(_pair_count(a, b, own) for (a, b), own in of_pair.items())
 
 
-def pair_of(vote: Vote) -> tuple[str, str]:
-    """The two systems in the order of their names."""
-    return (vote.model_a, vote.model_b) if vote.model_a < vote.model_b else (vote.model_b, vote.model_a)
+def balance(votes: AnyVotes) -> Balance:
+    """How evenly the votes are spread over systems, pairs, samples, annotators and sides.
+
+    Args:
+        votes: in any form that :func:`gen_eval.arena.vote_files.votes_from` takes.
+    """
+    found = votes_from(votes)
+    pairs = pair_counts(found)
+    stood_a, samples, annotators = _tallies(found)
+    models = {name: sum(pair.votes for pair in pairs if name in (pair.a, pair.b)) for name in found.models}
+    return Balance(
+        votes=len(found),
+        models=models,
+        pairs=pairs,
+        of_models=Evenness.of(models.values()),
+        of_pairs=Evenness.of([pair.votes for pair in pairs]),
+        of_samples=Evenness.of(samples.values()),
+        as_a={name: Share.of(stood_a[name], n) for name, n in models.items()},
+        answers_a={question: share_of_a(found.votes, question) for question in QUESTIONS},
+        answers_left={question: share_of_left(found.votes, question) for question in QUESTIONS},
+        samples=len(samples),
+        annotators={name: annotators[name] for name in sorted(filter(None, annotators))},
+        unnamed=annotators[None],
+    )
 
 
-def oriented(vote: Vote, question: str) -> Answer | None:
-    """The answer to ``question`` as if the system whose name comes first stood as A."""
-    answer = vote.answer(question)
-    return answer if answer is None or vote.model_a < vote.model_b else answer.swapped
+def share_of_a(votes: Iterable[Vote], question: str) -> Share:
+    """Share of "A is better" among the answers that are no ties."""
+    decided = [answer for vote in votes if (answer := vote.answer(question)) is not None and not answer.is_tie]
+    return Share.of(decided.count(Answer.A), len(decided))
+
+
+def share_of_left(votes: Iterable[Vote], question: str) -> Share:
+    """Share of "the left one is better" among the answers that are no ties, over votes that tell the sides."""
+    told = [(vote.answer(question), vote.shown_left) for vote in votes if vote.shown_left is not None]
+    decided = [answer == left for answer, left in told if answer is not None and not answer.is_tie]
+    return Share.of(sum(decided), len(decided))
+
+
+def _tallies(votes: Votes) -> tuple[Counter[str], Counter[str], Counter[str | None]]:
+    """How often each system stood as A; votes by sample; votes by annotator."""
+    bare = votes.bare
+    if bare is not None:
+        return Counter(bare.models[place] for place in bare.a), Counter(bare.samples), Counter(bare.annotators)
+    return (
+        Counter(vote.model_a for vote in votes),
+        Counter(vote.sample for vote in votes),
+        Counter(vote.annotator for vote in votes),
+    )
+
+
+def _bare_count(bare: Comparisons, i: int, j: int) -> PairCount:
+    first, second = (bare.a == i) & (bare.b == j), (bare.a == j) & (bare.b == i)
+    places = (first | second).nonzero()[0].tolist()
+    nothing = dict.fromkeys(QUESTIONS, 0)
+    return PairCount(
+        a=bare.models[i],
+        b=bare.models[j],
+        votes=len(places),
+        samples=len({bare.samples[place] for place in places}),
+        answers=dict.fromkeys(QUESTIONS, AnswerCounts()),
+        points={**nothing, "overall": float(bare.score[first].sum() + (1 - bare.score[second]).sum())},
+        counted={**nothing, "overall": len(places)},
+    )
 
 
 def _pair_count(a: str, b: str, votes: Sequence[Vote]) -> PairCount:
@@ -128,4 +303,13 @@ def _pair_count(a: str, b: str, votes: Sequence[Vote]) -> PairCount:
     )
 
 
-__all__ = ["AnswerCounts", "PairCount", "oriented", "pair_counts", "pair_of"]
+__all__ = [
+    "AnswerCounts",
+    "Balance",
+    "Evenness",
+    "PairCount",
+    "balance",
+    "pair_counts",
+    "share_of_a",
+    "share_of_left",
+]
