@@ -83,10 +83,8 @@ def _joined(parts: list[Coefficients]) -> Coefficients:
     if not parts:
         empty = np.zeros(0)
         return Coefficients(empty, empty, empty, np.zeros(0, dtype=bool))
-    return Coefficients(
-        *(np.concatenate([part.of(name) for part in parts]) for name in COEFFICIENTS),
-        defined=np.concatenate([part.defined for part in parts]),
-    )
+    r, rho, tau = (np.concatenate([part.of(name) for part in parts]) for name in COEFFICIENTS)
+    return Coefficients(r, rho, tau, np.concatenate([part.defined for part in parts]))
 
 
 def _counted(x: Floats, y: Floats, counts: Floats) -> Coefficients:
@@ -132,7 +130,8 @@ def _tau(surplus: Floats, untied_x: Floats, untied_y: Floats) -> Floats:
 
 
 def _masked(pearson: Floats, spearman: Floats, tau: Floats, defined: Bools) -> Coefficients:
-    return Coefficients(*(np.where(defined, column, 0.0) for column in (pearson, spearman, tau)), defined=defined)
+    r, rho, tau_b = (np.where(defined, column, 0.0) for column in (pearson, spearman, tau))
+    return Coefficients(r, rho, tau_b, defined)
 
 
 def _of_rows(x: Floats, y: Floats) -> Coefficients:

@@ -82,7 +82,8 @@ def permutation_test(x: Floats, y: Floats, *, seed: int = 0) -> PermutationTest:
         if exact
         else f"{orders} random orders, seed {seed}: (k + 1) / (orders + 1)"
     )
-    return PermutationTest(*((found + more) / (orders + more)).tolist(), orders=orders, exact=exact, rule=rule)
+    r, rho, tau = ((found + more) / (orders + more)).tolist()
+    return PermutationTest(r, rho, tau, orders, exact, rule)
 
 
 def _as_far(x: Floats, y: Floats, block: Orders) -> NDArray[np.int64]:
