@@ -3,6 +3,7 @@
 Pure functions on plain data; formulas and rules stand in docs/arena.md.
 """
 
+from gen_eval.arena.agreement import Agreement, agreement
 from gen_eval.arena.balance import AnswerCounts, Balance, Evenness, PairCount, balance, pair_counts
 from gen_eval.arena.comparisons import Comparisons
 from gen_eval.arena.correlate import correlate
@@ -15,6 +16,7 @@ from gen_eval.arena.votes import QUESTIONS, TRACKERS, Answer, RejectedVote, Vote
 __all__ = [
     "QUESTIONS",
     "TRACKERS",
+    "Agreement",
     "Answer",
     "AnswerCounts",
     "ArenaRatings",
@@ -35,6 +37,7 @@ __all__ = [
     "VideoScores",
     "Vote",
     "Votes",
+    "agreement",
     "balance",
     "compared",
     "correlate",
