@@ -9,7 +9,7 @@ from gen_eval.stats.agreement import AgreementCoefficient, cohen_kappa, krippend
 from gen_eval.stats.correlation import Correlation, kendall_tau_b, pearson, spearman
 from gen_eval.stats.intervals import Interval, bootstrap_columns, bootstrap_mean, bootstrap_ratio
 from gen_eval.stats.paired import PairedDifference, paired_difference
-from gen_eval.stats.resampling import resampled_sums
+from gen_eval.stats.resampling import resampled_counts, resampled_sums
 from gen_eval.stats.shares import wilson
 from gen_eval.stats.summaries import exact_mean, percentile
 from gen_eval.stats.together import Column, aggregates
@@ -41,6 +41,7 @@ __all__ = [
     "paired_total",
     "pearson",
     "percentile",
+    "resampled_counts",
     "resampled_sums",
     "spearman",
     "total_of",

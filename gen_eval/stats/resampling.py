@@ -79,6 +79,29 @@ def resampled_sums(columns: ArrayLike, *, resamples: int = 10_000, seed: int = 0
     return scaled
 
 
+def resampled_counts(
+    units: int, *, resamples: int = 10_000, seed: int = 0, block: int | None = None
+) -> Iterator[Floats]:
+    """How often each of ``units`` units is drawn in each resample, in blocks of bounded memory.
+
+    For statistics that are no function of column sums; the counts are those of :func:`resampled_sums`.
+
+    Args:
+        units: n, at least 1.
+        resamples: number of resamples, at least 1.
+        seed: see :func:`resampled_sums`.
+        block: counts held at a time; changes memory and speed, never the result.
+
+    Yields:
+        ``(k, units)`` float64, rows that sum to n, ``resamples`` rows in all; a block is valid until the next one.
+
+    Raises:
+        ValueError: an argument outside its range.
+    """
+    check_resampling(units, resamples, seed)
+    return _count_blocks(units, resamples, seed, BLOCK if block is None else block)
+
+
 def check_resampling(units: int, resamples: int, seed: int) -> None:
     """Refuse what no bootstrap can be made of.
 

@@ -1,0 +1,195 @@
+"""Intervals of ratings and of every difference of two, and the places that these allow.
+
+Two bars that overlap say little about which of two systems is better: errors of ratings are correlated. So each pair
+has an interval of its own, and ranks are read from those.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from scipy.special import expit
+
+from gen_eval.arena.comparisons import Ints
+from gen_eval.arena.ratings import Difference, Rank
+from gen_eval.stats.summaries import Floats
+
+_BLOCK = 1 << 20
+"""Differences of draws held at a time (8 MiB)."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What follows from the uncertainty of M ratings.
+
+    Attributes:
+        lower: lower end by system; empty without intervals.
+        upper: upper end by system; likewise.
+        differences: of every two systems, the higher one first, from the top of the table down.
+        ranks: by system.
+        widened: ends that had to be moved to hold their estimate.
+    """
+
+    lower: Mapping[str, float]
+    upper: Mapping[str, float]
+    differences: tuple[Difference, ...]
+    ranks: Mapping[str, Rank]
+    widened: int = 0
+
+    @property
+    def remark(self) -> str:
+        """What a reader must know of ``widened``; empty when nothing was."""
+        if not self.widened:
+            return ""
+        ends = "one end was" if self.widened == 1 else f"{self.widened} ends were"
+        return f"{ends} moved to hold the estimate, which the percentiles left out"
+
+
+def from_draws(
+    models: Sequence[str],
+    ratings: Floats,
+    draws: Floats,
+    *,
+    level: float = 0.95,
+    base: float = 10.0,
+    scale: float = 400.0,
+) -> Ends:
+    """Percentiles of resampled ratings and of their differences.
+
+    A percentile interval need not contain what it is an interval of; one that does not is widened up to the estimate
+    and counted.
+
+    Args:
+        models: M names.
+        ratings: ``(M,)`` points.
+        draws: ``(R, M)`` points of the resamples that gave ratings, R >= 1.
+        level: nominal coverage, strictly between 0 and 1.
+        base: see :func:`chances`.
+        scale: see :func:`chances`.
+    """
+    _check(level)
+    if draws.ndim != 2 or draws.shape[1] != len(models) or not len(draws):
+        raise ValueError(f"draws has shape {draws.shape}; expected one row or more of {len(models)} ratings")
+    high, low = _pairs(models, ratings)
+    columns = np.ascontiguousarray(draws.T)
+    lower, upper, widened = _percentiles(columns, ratings, level)
+    ends = np.empty((2, len(high)))
+    rows = max(1, _BLOCK // len(draws))
+    for start in range(0, len(high), rows):
+        part = slice(start, start + rows)
+        gaps = columns[high[part]] - columns[low[part]]
+        *ends[:, part], moved = _percentiles(gaps, ratings[high[part]] - ratings[low[part]], level)
+        widened += moved
+    return _assembled(models, ratings, (lower, upper), (high, low), (ends[0], ends[1]), widened, base, scale)
+
+
+def from_covariance(
+    models: Sequence[str],
+    ratings: Floats,
+    covariance: Floats,
+    *,
+    level: float = 0.95,
+    base: float = 10.0,
+    scale: float = 400.0,
+) -> Ends:
+    """Normal intervals from the covariance of the ratings.
+
+    Args:
+        models: M names.
+        ratings: ``(M,)`` points.
+        covariance: ``(M, M)`` points squared.
+        level: nominal coverage, strictly between 0 and 1.
+        base: see :func:`chances`.
+        scale: see :func:`chances`.
+    """
+    half = half_width(np.diag(covariance), level)
+    high, low = _pairs(models, ratings)
+    spread = covariance[high, high] + covariance[low, low] - 2 * covariance[high, low]
+    gap, around = ratings[high] - ratings[low], half_width(spread, level)
+    own = (ratings - half, ratings + half)
+    return _assembled(models, ratings, own, (high, low), (gap - around, gap + around), 0, base, scale)
+
+
+def without_interval(models: Sequence[str], ratings: Floats, *, base: float = 10.0, scale: float = 400.0) -> Ends:
+    """Differences and places when nothing is known of the uncertainty: no ends, and every place is possible."""
+    return _assembled(models, ratings, None, _pairs(models, ratings), None, 0, base, scale)
+
+
+def half_width(variance: Floats, level: float) -> Floats:
+    """Half the width of the normal interval; a variance that rounding took below 0 is 0."""
+    _check(level)
+    width: Floats = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(np.maximum(variance, 0.0))
+    return width
+
+
+def percentile_ends(draws: Floats, estimate: float, level: float) -> tuple[float, float]:
+    """The middle ``level`` of ``(R,)`` draws of one number, widened to hold its estimate."""
+    _check(level)
+    lower, upper, _ = _percentiles(draws[None], np.array([estimate]), level)
+    return float(lower[0]), float(upper[0])
+
+
+def chances(differences: Floats, base: float = 10.0, scale: float = 400.0) -> Floats:
+    """Probability that the first is preferred: 1 / (1 + base^(-difference / scale))."""
+    found: Floats = expit(differences * (math.log(base) / scale))
+    return found
+
+
+def _check(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level is {level}; it lies strictly between 0 and 1 (95 % is 0.95)")
+
+
+def _pairs(models: Sequence[str], ratings: Floats) -> tuple[Ints, Ints]:
+    """Places of the higher and the lower system of every pair; equal ratings go by name."""
+    order = np.array(sorted(range(len(models)), key=lambda place: (-ratings[place], models[place])), dtype=np.int64)
+    above, below = np.triu_indices(len(models), 1)
+    return order[above], order[below]
+
+
+def _percentiles(rows: Floats, estimates: Floats, level: float) -> tuple[Floats, Floats, int]:
+    """Ends of each row of draws, and how many of them had to be moved."""
+    tail = 100 * (1 - level) / 2
+    lower, upper = np.percentile(rows, [tail, 100 - tail], axis=1, method="linear")
+    moved = int((lower > estimates).sum() + (upper < estimates).sum())
+    return np.minimum(lower, estimates), np.maximum(upper, estimates), moved
+
+
+def _assembled(
+    models: Sequence[str],
+    ratings: Floats,
+    own: tuple[Floats, Floats] | None,
+    pairs: tuple[Ints, Ints],
+    ends: tuple[Floats, Floats] | None,
+    widened: int,
+    base: float,
+    scale: float,
+) -> Ends:
+    high, low = pairs
+    gaps = ratings[high] - ratings[low]
+    none: list[float | None] = [None] * len(gaps)
+    lower, upper = (none, none) if ends is None else (ends[0].tolist(), ends[1].tolist())
+    rows = zip(
+        high.tolist(), low.tolist(), gaps.tolist(), lower, upper, chances(gaps, base, scale).tolist(), strict=True
+    )
+    differences = tuple(Difference(models[one], models[two], *rest) for one, two, *rest in rows)
+    lowest, highest = ({}, {}) if own is None else (dict(zip(models, part.tolist(), strict=True)) for part in own)
+    clear = np.array([one.clear for one in differences], dtype=bool)
+    return Ends(lowest, highest, differences, _ranks(models, ratings, high[clear], low[clear]), widened)
+
+
+def _ranks(models: Sequence[str], ratings: Floats, above: Ints, below: Ints) -> dict[str, Rank]:
+    """Places from the clear differences, ``above[i]`` over ``below[i]``."""
+    count = len(models)
+    best = 1 + np.bincount(below, minlength=count)
+    worst = count - np.bincount(above, minlength=count)
+    rank = 1 + np.searchsorted(np.sort(-ratings), -ratings, side="left")  # equal ratings share the better place
+    rows = zip(models, rank.tolist(), best.tolist(), worst.tolist(), strict=True)
+    return {name: Rank(*places) for name, *places in rows}
+
+
+__all__ = ["Ends", "chances", "from_covariance", "from_draws", "half_width", "percentile_ends", "without_interval"]
