@@ -8,6 +8,8 @@ from gen_eval.arena.balance import AnswerCounts, Balance, Evenness, PairCount, b
 from gen_eval.arena.comparisons import Comparisons
 from gen_eval.arena.correlate import correlate
 from gen_eval.arena.correlations import Correlations, PairCorrelation
+from gen_eval.arena.metric_comparison import compare_metrics
+from gen_eval.arena.metric_comparisons import MetricAgreement, MetricComparison, MetricDifference
 from gen_eval.arena.ratings import ArenaRatings, Difference, IntervalRule, Parameter, Rank, Spread, TrackerRatings
 from gen_eval.arena.systems import SystemColumn, VideoScores
 from gen_eval.arena.vote_files import compared, read_votes, votes_from
@@ -26,6 +28,9 @@ __all__ = [
     "Difference",
     "Evenness",
     "IntervalRule",
+    "MetricAgreement",
+    "MetricComparison",
+    "MetricDifference",
     "PairCorrelation",
     "PairCount",
     "Parameter",
@@ -39,6 +44,7 @@ __all__ = [
     "Votes",
     "agreement",
     "balance",
+    "compare_metrics",
     "compared",
     "correlate",
     "pair_counts",

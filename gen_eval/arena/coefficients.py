@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gen_eval.stats.correlation import LEAST_PAIRS, distances
+from gen_eval.stats.resampling import resampled_counts
 from gen_eval.stats.summaries import Floats
 
 Bools = NDArray[np.bool_]
@@ -73,10 +74,8 @@ def row_coefficients(x: Floats, y: Floats) -> Coefficients:
 
 def drawn_counts(n: int, resamples: int, seed: int) -> Floats:
     """``(resamples, n)`` how often each of n units is drawn, n draws with replacement in each row."""
-    drawn = np.random.default_rng(seed).integers(0, n, size=(resamples, n))
-    drawn += np.arange(resamples)[:, None] * n
-    counts: Floats = np.bincount(drawn.ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float64)
-    return counts
+    blocks = resampled_counts(n, resamples=resamples, seed=seed)
+    return np.concatenate([block.copy() for block in blocks])
 
 
 def _joined(parts: list[Coefficients]) -> Coefficients:

@@ -8,6 +8,7 @@ from gen_eval.stats.aggregate import Aggregate, Count, MembersRule, Spread, mean
 from gen_eval.stats.agreement import AgreementCoefficient, cohen_kappa, krippendorff_alpha
 from gen_eval.stats.correlation import Correlation, kendall_tau_b, pearson, spearman
 from gen_eval.stats.intervals import Interval, bootstrap_columns, bootstrap_mean, bootstrap_ratio
+from gen_eval.stats.multiple import holm
 from gen_eval.stats.paired import PairedDifference, paired_difference
 from gen_eval.stats.resampling import resampled_counts, resampled_sums
 from gen_eval.stats.shares import wilson
@@ -34,6 +35,7 @@ __all__ = [
     "bootstrap_ratio",
     "cohen_kappa",
     "exact_mean",
+    "holm",
     "kendall_tau_b",
     "krippendorff_alpha",
     "mean_with_coverage",
