@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from gen_eval.stats.summaries import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,12 @@ class TrackerRatings:
             "without_votes": list(self.without_votes),
         }
 
+    def plot(self, *, real: Collection[str] = ("Source Videos",)) -> Figure:
+        """Ratings with their intervals, best first; see :func:`gen_eval.arena.plots.rating_intervals`."""
+        from gen_eval.arena.plots import rating_intervals
+
+        return rating_intervals(self, real=real)
+
     def __str__(self) -> str:
         if self.reason is not None:
             return f"{self.tracker}: no ratings ({self.reason}, n = {self.n}). {self.message}".rstrip()
@@ -240,6 +247,12 @@ class ArenaRatings:
             for model, value in one.ratings.items()
         ]
         return pd.DataFrame(lines)
+
+    def plot(self, *, real: Collection[str] = ("Source Videos",)) -> Figure:
+        """The trackers side by side; see :func:`gen_eval.arena.plots.several_rating_intervals`."""
+        from gen_eval.arena.plots import several_rating_intervals
+
+        return several_rating_intervals(self, real=real)
 
     def __str__(self) -> str:
         return "\n".join(str(one) for one in self.trackers.values())

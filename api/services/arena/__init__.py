@@ -1,0 +1,1 @@
+"""The human study as commands: rating votes, correlating ratings with scores, agreement, what to ask next, the page."""
