@@ -24,6 +24,7 @@ from gen_eval.arena.drawing import (
     titled,
 )
 from gen_eval.arena.label_placement import Boxes, place_labels
+from gen_eval.arena.metric_comparisons import MetricAgreement, MetricComparison
 from gen_eval.arena.systems import SystemColumn
 from gen_eval.stats.summaries import Floats
 
@@ -77,6 +78,36 @@ def leave_one_out(pair: PairCorrelation) -> Figure:
         named = "; square: moves r most" if pair.most_influential is not None else ""
         axes.set_xlabel(f"r (dashed: all systems; grey: {level_name(pair.level)} % Fisher interval{named})")
         return settled(figure)
+
+
+def metrics_side_by_side(comparison: MetricComparison) -> Figure:
+    """How far each metric agrees with one rating, with its interval, the best first; hollow: without real videos."""
+    shown = list(comparison.agreements.values())
+    with drawing():
+        figure, axes = new_figure(7.2, 1.9 + 0.3 * max(len(shown), 3))
+        title = f"{label(comparison.rating)} rating: agreement of {len(shown)} metrics"
+        percent = level_name(comparison.level)
+        titled(
+            axes, title, f"{comparison.by} over n = {comparison.n} systems, {percent} % intervals; errors are turned"
+        )
+        rows(axes, [one.name for one in shown])
+        axes.axvline(0, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
+        for place, one in enumerate(shown):
+            _metric_row(axes, place, one, comparison)
+        hollow = "; hollow: without real videos" if comparison.real else ""
+        axes.set_xlabel(f"{comparison.by}, larger agrees better with people{hollow}")
+        return settled(figure)
+
+
+def _metric_row(axes: Axes, place: int, one: MetricAgreement, comparison: MetricComparison) -> None:
+    value, without = one.value(comparison.by), getattr(one.without_real, comparison.by, None)
+    if one.lower is not None and one.upper is not None:
+        axes.plot([one.lower, one.upper], [place, place], color=BLUE, linewidth=2.2, solid_capstyle="round")
+    if value is not None:
+        axes.plot(value, place, marker="o", color=BLUE, markersize=6.5)
+    if without is not None:
+        axes.plot(without, place, marker="D", markeredgecolor=VERMILION, markerfacecolor="white", markersize=5.5)
+    beside(axes, place, f"no value: {one.reason}" if value is None else f"{value:.3f}")
 
 
 def _left_out_row(axes: Axes, place: int, value: float | None, *, most: bool) -> None:
@@ -181,4 +212,4 @@ def _obstacles(axes: Axes, pair: PairCorrelation, rating: SystemColumn | None, s
     return np.array(bars, dtype=np.float64).reshape(-1, 4)
 
 
-__all__ = ["leave_one_out", "scatter"]
+__all__ = ["leave_one_out", "metrics_side_by_side", "scatter"]

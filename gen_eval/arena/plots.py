@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gen_eval.arena.balance import PairCount
 from gen_eval.arena.correlate import REAL
-from gen_eval.arena.correlation_plots import leave_one_out, scatter
+from gen_eval.arena.correlation_plots import leave_one_out, metrics_side_by_side, scatter
 from gen_eval.arena.drawing import (
     BLUE,
     GRID,
@@ -238,6 +238,7 @@ __all__ = [
     "REAL",
     "encoded",
     "leave_one_out",
+    "metrics_side_by_side",
     "order_spread",
     "rating_intervals",
     "save",
