@@ -148,7 +148,7 @@ def _maxima(terms: Terms, wins: Floats, games: Floats, ridge: float, start: Floa
     rows = np.arange(len(wins))
     change = np.full(len(wins), np.inf)
     for _ in range(_MOST_STEPS):
-        chance = _chances(terms.logits(x[rows]))
+        chance = chances_of(terms.logits(x[rows]))
         slope = gradient(terms, wins[rows] - games[rows] * chance) - ridge * x[rows]
         open_ = (np.abs(slope).max(axis=1) > tolerance[rows]) | (change[rows] > _LAST_STEP)
         if not open_.any():
@@ -161,7 +161,7 @@ def _maxima(terms: Terms, wins: Floats, games: Floats, ridge: float, start: Floa
     raise ArithmeticError(f"{len(rows)} of {len(wins)} fits took more than {_MOST_STEPS} steps; give a larger ridge")
 
 
-def _chances(logits: Floats) -> Floats:
+def chances_of(logits: Floats) -> Floats:
     """1 / (1 + e^-x), in place; beyond 700 the exponential would overflow and the chance is 0 or 1 anyway."""
     np.clip(logits, -700, 700, out=logits)
     np.negative(logits, out=logits)
@@ -185,7 +185,7 @@ def hessian(terms: Terms, curvature: Floats, ridge: float) -> Floats:
     systems, unknowns = terms.systems, terms.systems + terms.side
     found = np.zeros((len(curvature), unknowns, unknowns))
     flat = found.reshape(len(curvature), unknowns**2)
-    both = np.add.reduceat(curvature, terms.pair_starts, axis=1) if terms.side else curvature
+    both = np.add.reduceat(curvature, terms.pair_starts, axis=1)
     a, b = terms.a[terms.pair_starts], terms.b[terms.pair_starts]
     flat[:, a * unknowns + b] = flat[:, b * unknowns + a] = -both
     first, second = terms.by_system(curvature)
@@ -215,7 +215,7 @@ def _newton_step(matrix: Floats, slope: Floats, systems: int) -> Floats:
 def _largest_change(step: Floats, terms: Terms) -> Floats:
     """Bound on the change of any logit."""
     own = step[:, : terms.systems]
-    change: Floats = own.max(axis=1) - own.min(axis=1)
+    change = np.subtract(np.max(own, axis=1), np.min(own, axis=1), dtype=np.float64)
     if terms.side:
         change += np.abs(step[:, -1])
     return change
@@ -236,4 +236,15 @@ def log_likelihood(cells: Cells, counts: Floats, x: Floats, *, side: bool, weigh
     return float((each * counts * (1.0 if weights is None else weights)).sum())
 
 
-__all__ = ["GRADIENT", "LEAST_RIDGE", "Fit", "Terms", "fit", "gradient", "hessian", "log_likelihood", "pinned"]
+__all__ = [
+    "GRADIENT",
+    "LEAST_RIDGE",
+    "Fit",
+    "Terms",
+    "chances_of",
+    "fit",
+    "gradient",
+    "hessian",
+    "log_likelihood",
+    "pinned",
+]

@@ -21,6 +21,8 @@ from gen_eval.stats.summaries import Floats
 _BLOCK = 1 << 20
 """Differences of draws held at a time (8 MiB)."""
 
+_ROUNDING = 9  # decimals
+
 
 @dataclass(frozen=True)
 class Ends:
@@ -144,9 +146,15 @@ def _check(level: float) -> None:
         raise ValueError(f"level is {level}; it lies strictly between 0 and 1 (95 % is 0.95)")
 
 
+def _told(ratings: Floats) -> Floats:
+    """Ratings without the last digits, in which equal systems may differ."""
+    return np.round(ratings, _ROUNDING)
+
+
 def _pairs(models: Sequence[str], ratings: Floats) -> tuple[Ints, Ints]:
     """Places of the higher and the lower system of every pair; equal ratings go by name."""
-    order = np.array(sorted(range(len(models)), key=lambda place: (-ratings[place], models[place])), dtype=np.int64)
+    told = _told(ratings)
+    order = np.array(sorted(range(len(models)), key=lambda place: (-told[place], models[place])), dtype=np.int64)
     above, below = np.triu_indices(len(models), 1)
     return order[above], order[below]
 
@@ -187,7 +195,8 @@ def _ranks(models: Sequence[str], ratings: Floats, above: Ints, below: Ints) -> 
     count = len(models)
     best = 1 + np.bincount(below, minlength=count)
     worst = count - np.bincount(above, minlength=count)
-    rank = 1 + np.searchsorted(np.sort(-ratings), -ratings, side="left")  # equal ratings share the better place
+    told = _told(ratings)
+    rank = 1 + np.searchsorted(np.sort(-told), -told, side="left")  # equal ratings share the better place
     rows = zip(models, rank.tolist(), best.tolist(), worst.tolist(), strict=True)
     return {name: Rank(*places) for name, *places in rows}
 

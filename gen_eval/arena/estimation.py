@@ -1,0 +1,292 @@
+"""From a likelihood of the votes to the ratings of one tracker: refusal, intervals by two methods, differences, places.
+
+What a model must say of itself is :class:`Likelihood`; everything else is the same for all that are fitted by maximum
+likelihood.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+from scipy import sparse
+
+from gen_eval.arena.cells import Cells, cluster_cells, ordered_clusters, resampled_cells
+from gen_eval.arena.comparisons import Comparisons, Unit
+from gen_eval.arena.connectivity import Diagnosis, Flags
+from gen_eval.arena.fitting import LEAST_RIDGE, pinned
+from gen_eval.arena.intervals import (
+    Ends,
+    from_covariance,
+    from_draws,
+    half_width,
+    percentile_ends,
+    without_interval,
+)
+from gen_eval.arena.ratings import IntervalRule, Parameter, TrackerRatings
+from gen_eval.stats.summaries import Floats, finite_number
+
+Method = Literal["bootstrap", "sandwich"]
+
+Extra = Literal["side", "tie_parameter"]
+
+MOST_UNDEFINED = 0.5
+"""Largest share of resamples without finite ratings at which percentiles of the others are still given."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How ratings and intervals are made from a likelihood.
+
+    Attributes:
+        ridge: ``ridge / 2 * sum of squares`` of the logarithms of strength is taken off the log-likelihood; 0, or at
+            least :data:`gen_eval.arena.fitting.LEAST_RIDGE`.
+        interval: the method of the main interval; the other one is given beside it.
+        clusters: what is independent; ``None`` for :attr:`Comparisons.unit`.
+        resamples: of the bootstrap; 0 only where the sandwich is the main interval.
+        seed: of the draws, non-negative.
+        level: nominal coverage, strictly between 0 and 1.
+        initial: mean of the ratings.
+        base: of the odds, above 1.
+        scale: points at which the odds are ``base`` to 1, above 0.
+
+    Raises:
+        ValueError: a value outside its range.
+        TypeError: a number that is none.
+    """
+
+    ridge: float = 0.0
+    interval: Method = "bootstrap"
+    clusters: Unit | None = None
+    resamples: int = 10_000
+    seed: int = 0
+    level: float = 0.95
+    initial: float = 1000.0
+    base: float = 10.0
+    scale: float = 400.0
+
+    def __post_init__(self) -> None:
+        for name in ("ridge", "level", "initial", "base", "scale"):
+            finite_number(getattr(self, name), name)
+        _check(self.ridge == 0 or self.ridge >= LEAST_RIDGE, "ridge", self.ridge, f"0, or {LEAST_RIDGE:g} and more")
+        _check(self.interval in get_args(Method), "interval", self.interval, f"one of {', '.join(get_args(Method))}")
+        units = get_args(Unit)
+        _check(self.clusters in (None, *units), "clusters", self.clusters, f"one of {', '.join(units)}, or None")
+        least = 1 if self.interval == "bootstrap" else 0
+        _check(self.resamples >= least, "resamples", self.resamples, f"{least} or more (10,000 is the default)")
+        _check(self.seed >= 0, "seed", self.seed, "0 or more")
+        _check(0 < self.level < 1, "level", self.level, "strictly between 0 and 1 (95 % is 0.95)")
+        _check(self.base > 1, "base", self.base, "above 1 (10 is published)")
+        _check(self.scale > 0, "scale", self.scale, "above 0 (400 is published)")
+
+    @property
+    def per_logit(self) -> float:
+        """Points of one natural logarithm of the odds."""
+        return self.scale / math.log(self.base)
+
+
+def _check(holds: bool, name: str, value: object, expected: str) -> None:
+    if not holds:
+        raise ValueError(f"{name} is {value!r}; expected {expected}")
+
+
+class Likelihood(Protocol):
+    """A model of the votes with the unknowns x: M logarithms of strength, then perhaps one more number."""
+
+    @property
+    def cells(self) -> Cells:
+        """Of the comparisons."""
+
+    @property
+    def extra(self) -> Extra | None:
+        """What the last unknown is, where there is one more than systems."""
+
+    @property
+    def remark(self) -> str:
+        """For the words of intervals; may be empty."""
+
+    def diagnose(self) -> Diagnosis | None:
+        """Why there is no finite maximum; ``None`` when there is one."""
+
+    def maxima(self, counts: Floats, start: Floats | None = None) -> tuple[Floats, Flags]:
+        """``(R, K)`` unknowns for ``(R, C)`` counts, the M first with mean 0, and which rows have a finite maximum."""
+
+    def scores(self, x: Floats) -> sparse.csr_array:
+        """``(C, K)`` gradient of the log-likelihood of one comparison in each cell."""
+
+    def information(self, x: Floats) -> Floats:
+        """``(K, K)`` negative second derivatives of what was maximised."""
+
+    def log_likelihood(self, x: Floats) -> float:
+        """Natural logarithm, without a ridge."""
+
+    def parameter(self, raw: float) -> float:
+        """The last unknown as it is told, ascending."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Intervals by one method; ``ends`` is ``None`` when there are none, and the rule says why."""
+
+    rule: IntervalRule
+    ends: Ends | None = None
+    extra: tuple[float, float] | None = None
+    draws: Floats | None = None
+
+
+def rated(
+    tracker: str,
+    comparisons: Comparisons,
+    model: Likelihood,
+    rule: Rule,
+    *,
+    without_votes: Sequence[str] = (),
+) -> TrackerRatings:
+    """The ratings of one tracker.
+
+    Args:
+        tracker: its name.
+        comparisons: n >= 1.
+        model: of these comparisons.
+        rule: of ratings and intervals.
+        without_votes: systems that have votes elsewhere only.
+
+    Raises:
+        ValueError: ``rule.clusters`` is ``annotators``, and a vote has none.
+    """
+    cells = model.cells
+    bare = TrackerRatings(
+        tracker,
+        ratings=dict.fromkeys(cells.models),
+        n=len(comparisons),
+        votes_of=comparisons.per_model(),
+        without_votes=tuple(without_votes),
+    )
+    problem = model.diagnose()
+    if problem is not None and not rule.ridge:
+        return replace(bare, reason=problem.reason, message=problem.message, groups=problem.groups)
+    x = model.maxima(cells.counts[None])[0][0]
+    ratings = rule.initial + rule.per_logit * x[: len(cells.models)]
+    found = _intervals(comparisons, model, rule, x, ratings)
+    main = found[rule.interval]
+    ends = main.ends or without_interval(cells.models, ratings, base=rule.base, scale=rule.scale)
+    return replace(
+        bare,
+        ratings=dict(zip(cells.models, ratings.tolist(), strict=True)),
+        message="" if problem is None else f"finite by the ridge alone ({problem.reason}): {problem.message}",
+        groups=() if problem is None else problem.groups,
+        lower=ends.lower,
+        upper=ends.upper,
+        interval=main.rule,
+        other_intervals={
+            name: (one.ends.lower, one.ends.upper)
+            for name, one in found.items()
+            if name != rule.interval and one.ends is not None
+        },
+        differences=ends.differences,
+        ranks=ends.ranks,
+        log_likelihood=model.log_likelihood(x),
+        draws=found["bootstrap"].draws if "bootstrap" in found else None,
+        **_extra(model, x, main),
+    )
+
+
+def _extra(model: Likelihood, x: Floats, main: _Found) -> Mapping[str, Any]:
+    if model.extra is None:
+        return {}
+    ends = (None, None) if main.extra is None else (model.parameter(main.extra[0]), model.parameter(main.extra[1]))
+    return {model.extra: Parameter(model.parameter(float(x[-1])), *ends)}
+
+
+def _intervals(
+    comparisons: Comparisons, model: Likelihood, rule: Rule, x: Floats, ratings: Floats
+) -> dict[Method, _Found]:
+    """By every method that was asked for."""
+    unit = rule.clusters or comparisons.unit
+    units = comparisons.clusters(unit)[1]
+    blank = IntervalRule("none", rule.level, unit, units, seed=rule.seed)
+    if units < 2:
+        words = f"no interval: all votes are of one of the {unit}, and nothing is known of how much others would differ"
+        return {rule.interval: _Found(replace(blank, words=words))}
+    found: dict[Method, _Found] = {"sandwich": _sandwich(comparisons, model, rule, x, ratings, blank)}
+    if rule.resamples:
+        found["bootstrap"] = _bootstrap(comparisons, model, rule, x, ratings, blank)
+    return found
+
+
+def covariance(comparisons: Comparisons, model: Likelihood, x: Floats, unit: Unit) -> Floats:
+    """``(K, K)`` sandwich covariance H^-1 G H^-1 of the unknowns, strengths about their mean.
+
+    H holds the negative second derivatives of what was maximised, G the sum over units of the outer product of the
+    unit's score (White 1982; with clusters Liang and Zeger 1986), without a correction for few units.
+    """
+    cells, scores = model.cells, model.scores(x)
+    if unit == "votes":
+        middle = (scores.T @ sparse.diags_array(cells.counts) @ scores).toarray()
+    else:
+        summed = cluster_cells(cells, ordered_clusters(comparisons, unit)[0]) @ scores
+        middle = (summed.T @ summed).toarray()
+    systems = len(cells.models)
+    bread = np.linalg.inv(pinned(model.information(x)[None], systems))[0]
+    bread[:systems] -= bread[:systems].mean(axis=0)
+    found: Floats = bread @ middle @ bread.T
+    return found
+
+
+def _sandwich(
+    comparisons: Comparisons, model: Likelihood, rule: Rule, x: Floats, ratings: Floats, blank: IntervalRule
+) -> _Found:
+    models = model.cells.models
+    found = covariance(comparisons, model, x, blank.unit)  # type: ignore[arg-type]
+    own = found[: len(models), : len(models)] * rule.per_logit**2
+    half = float(half_width(found[-1:, -1], rule.level)[0])
+    words = f"{100 * rule.level:g} % normal interval from the sandwich covariance over {_units(blank)}"
+    return _Found(
+        replace(blank, method="sandwich", words=_sentence(words, model, rule)),
+        from_covariance(models, ratings, own, level=rule.level, base=rule.base, scale=rule.scale),
+        (float(x[-1]) - half, float(x[-1]) + half),
+    )
+
+
+def _bootstrap(
+    comparisons: Comparisons, model: Likelihood, rule: Rule, x: Floats, ratings: Floats, blank: IntervalRule
+) -> _Found:
+    cells, systems = model.cells, len(model.cells.models)
+    drawn = resampled_cells(cells, comparisons, blank.unit, resamples=rule.resamples, seed=rule.seed)  # type: ignore[arg-type]
+    parts = [found[kept] for found, kept in (model.maxima(counts, x) for counts in drawn)]
+    unknowns = np.concatenate(parts)
+    undefined = rule.resamples - len(unknowns)
+    made = replace(blank, resamples=len(unknowns), undefined=undefined)
+    how = f"{100 * rule.level:g} % percentile bootstrap: {rule.resamples:,} resamples of {_units(blank)}"
+    how = f"{how}, seed {rule.seed}"
+    if undefined > MOST_UNDEFINED * rule.resamples:
+        words = f"no interval: {undefined:,} of {rule.resamples:,} resamples have no finite ratings, more than half"
+        return _Found(
+            replace(made, words=f"{words} ({how}); see the sandwich interval, collect votes, or give a ridge")
+        )
+    draws = rule.initial + rule.per_logit * unknowns[:, :systems]
+    ends = from_draws(cells.models, ratings, draws, level=rule.level, base=rule.base, scale=rule.scale)
+    left_out = f"{undefined:,} without finite ratings are left out" if undefined else ""
+    return _Found(
+        replace(made, method="bootstrap", words=_sentence(how, model, rule, left_out, ends.remark)),
+        ends,
+        percentile_ends(unknowns[:, -1], float(x[-1]), rule.level),
+        draws,
+    )
+
+
+def _units(blank: IntervalRule) -> str:
+    if blank.unit == "votes":
+        return f"{blank.units:,} votes taken as independent"
+    return f"{blank.units:,} {blank.unit}, each whole with all its votes"
+
+
+def _sentence(words: str, model: Likelihood, rule: Rule, *remarks: str) -> str:
+    ridge = f"ridge {rule.ridge:g} in every fit draws ratings together" if rule.ridge else ""
+    return "; ".join(one for one in (words, *remarks, ridge, model.remark) if one)
+
+
+__all__ = ["MOST_UNDEFINED", "Extra", "Likelihood", "Method", "Rule", "covariance", "rated"]
