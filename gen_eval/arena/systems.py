@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-SAME = {"plausibility": "domain"}
-"""Two names of one thing: people judge plausibility, its partner is the Domain Score."""
+from gen_eval.stats.summaries import exact_mean
+
+SAME = {"plausibility": "domain", "domain_score": "domain"}
+"""Names of one thing: people judge plausibility, its partner is the Domain Score."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class VideoScores:
         members = self.values.get((model, sample))
         if not members or (seed is not None and seed not in members):
             return None
-        value = members[seed] if seed is not None else sum(members.values()) / len(members)
+        value = members[seed] if seed is not None else exact_mean(list(members.values()))
         return value if self.higher_is_better else -value
 
 
