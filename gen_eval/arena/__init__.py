@@ -13,6 +13,8 @@ from gen_eval.arena.elo import elo
 from gen_eval.arena.elo_chains import EloRule, elo_orders, elo_path
 from gen_eval.arena.metric_comparison import compare_metrics
 from gen_eval.arena.metric_comparisons import MetricAgreement, MetricComparison, MetricDifference
+from gen_eval.arena.planning import NextPairs, Suggestion, next_pairs
+from gen_eval.arena.power import PairPower, Power, power
 from gen_eval.arena.preferences import Preferences, votes_from_scores
 from gen_eval.arena.ratings import ArenaRatings, Difference, IntervalRule, Parameter, Rank, Spread, TrackerRatings
 from gen_eval.arena.systems import SystemColumn, VideoScores
@@ -38,13 +40,17 @@ __all__ = [
     "MetricAgreement",
     "MetricComparison",
     "MetricDifference",
+    "NextPairs",
     "PairCorrelation",
     "PairCount",
+    "PairPower",
     "Parameter",
+    "Power",
     "Preferences",
     "Rank",
     "RejectedVote",
     "Spread",
+    "Suggestion",
     "SystemColumn",
     "SystemTable",
     "TrackerRatings",
@@ -60,7 +66,9 @@ __all__ = [
     "elo",
     "elo_orders",
     "elo_path",
+    "next_pairs",
     "pair_counts",
+    "power",
     "read_ratings",
     "read_scores",
     "read_video_scores",
