@@ -16,7 +16,8 @@ from gen_eval.arena import fitting
 from gen_eval.arena.cells import Cells, cells_of
 from gen_eval.arena.comparisons import Comparisons, Unit
 from gen_eval.arena.connectivity import Diagnosis, Flags, diagnose
-from gen_eval.arena.estimation import Extra, Method, Rule, rated
+from gen_eval.arena.davidson import DavidsonTies
+from gen_eval.arena.estimation import Extra, Likelihood, Method, Rule, rated
 from gen_eval.arena.ratings import ArenaRatings, TrackerRatings
 from gen_eval.arena.vote_files import AnyVotes, votes_from
 from gen_eval.arena.votes import TRACKERS
@@ -49,8 +50,8 @@ def bradley_terry(
     Args:
         votes: anything that :func:`gen_eval.arena.votes_from` takes.
         ties: ``half``: half a win for each; ``davidson``: a tie parameter is fitted.
-        ridge: ``ridge / 2 * (sum of squares of t, and of the side term)`` is taken off the log-likelihood; 0, or 1e-6
-            and more. It is ``alpha`` of the package choix on votes that are doubled to whole wins.
+        ridge: ``ridge / 2 * (sum of squares of t, and of the side term or log nu)`` is taken off the log-likelihood;
+            0, or 1e-6 and more. It is ``alpha`` of the package choix on votes that are doubled to whole wins.
         side: fit what standing on the left (or first) is worth, in points; where nobody said, A counts as the left.
         pair_floor: weigh each vote by 1 / max(votes of its pair, ``pair_floor``), against uneven sampling of pairs.
             Weights are scaled to a mean of 1, and stay those of all votes in every resample. ``None``: equal weights.
@@ -111,8 +112,10 @@ def _check(ties: str, side: bool, pair_floor: float | None) -> None:
         raise ValueError(f"pair_floor is {pair_floor}; expected 1 vote or more, or None for equal weights")
 
 
-def _model(comparisons: Comparisons, ties: Ties, rule: Rule, side: bool, pair_floor: int | None) -> HalfTies:
+def _model(comparisons: Comparisons, ties: Ties, rule: Rule, side: bool, pair_floor: int | None) -> Likelihood:
     cells = cells_of(comparisons)
+    if ties == "davidson":
+        return DavidsonTies(cells, rule.ridge)
     weights = None if pair_floor is None else pair_weights(cells, pair_floor)
     remark = "" if pair_floor is None else f"votes weigh 1 / max(votes of their pair, {pair_floor}), as in all votes"
     return HalfTies(cells, rule.ridge, side, weights, rule.per_logit, remark)
