@@ -2,13 +2,13 @@
 
 import sys
 
-from bench import asking, diversity, kernels, networks, pipeline, stats
+from bench import arena, asking, diversity, kernels, networks, pipeline, stats
 
 
 def main() -> bool:
     """Run all of them, also after one that missed its target."""
     met = []
-    for bench in (kernels, stats, pipeline, networks, diversity, asking):
+    for bench in (kernels, stats, pipeline, networks, diversity, asking, arena):
         print(f"\n{(bench.__doc__ or '').splitlines()[0]}\n", flush=True)
         met.append(bench.main([]))
     return all(met)

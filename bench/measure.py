@@ -79,6 +79,7 @@ def compare(
     target: float | None = None,
     note: str = "",
     wall: bool = False,
+    plain_share: float = 1.0,
 ) -> Comparison:
     """Run both once untimed for memory, then ``rounds`` times in alternation, the first in turn changing.
 
@@ -90,6 +91,7 @@ def compare(
         target: least ratio that is wanted.
         note: what the reference does.
         wall: time on the wall and not of the processor (steps that wait or start processes).
+        plain_share: share of the work that the reference does, 0..1; its time is divided by it.
     """
     if rounds < 1:
         raise ValueError(f"rounds must be 1 or more, not {rounds}")
@@ -99,7 +101,7 @@ def compare(
     other: list[float] = []
     for turn in range(rounds):
         for step, into in ((ours, own), (plain, other)) if turn % 2 == 0 else ((plain, other), (ours, own)):
-            into.append(seconds(step, wall=wall))
+            into.append(seconds(step, wall=wall) / (plain_share if step is plain else 1.0))
     ratios = tuple(slow / fast for slow, fast in zip(other, own, strict=True))
     return Comparison(name, statistics.median(ratios), ratios, tuple(own), tuple(other), *peaks, target, note)
 

@@ -30,6 +30,12 @@ def test_both_sides_run_in_alternation_and_each_round_has_a_ratio():
     assert found.ratios == tuple(slow / fast for slow, fast in zip(found.plain, found.ours, strict=True))
 
 
+def test_a_reference_that_does_a_part_of_the_work_counts_for_all_of_it(monkeypatch):
+    monkeypatch.setattr(measure, "seconds", lambda step, wall: step() or 1.0)
+    found = measure.compare("x", lambda: None, lambda: None, rounds=2, plain_share=0.25)
+    assert (found.ours, found.plain, found.ratio) == ((1.0, 1.0), (4.0, 4.0), 4.0)
+
+
 def test_no_round_is_refused():
     with pytest.raises(ValueError, match="rounds"):
         measure.compare("x", lambda: None, lambda: None, rounds=0)
@@ -86,14 +92,15 @@ def test_plain_references_compute_what_ours_do(noise):
 
 def test_all_benches_run_even_after_one_that_missed_its_target(monkeypatch):
     import bench.__main__ as everything
-    from bench import asking, diversity, kernels, networks, pipeline, stats
+    from bench import arena, asking, diversity, kernels, networks, pipeline, stats
 
     ran = []
-    benches = ((kernels, False), (stats, True), (pipeline, True), (networks, True), (diversity, True), (asking, True))
-    for module, met in benches:
+    benches = (kernels, stats, pipeline, networks, diversity, asking, arena)
+    for module in benches:
+        met = module is not kernels
         monkeypatch.setattr(module, "main", lambda arguments, name=module.__name__, met=met: ran.append(name) or met)
     assert everything.main() is False
-    assert ran == [f"bench.{name}" for name in ("kernels", "stats", "pipeline", "networks", "diversity", "asking")]
+    assert ran == [module.__name__ for module in benches]
 
 
 def test_limits_of_the_pass_over_all_dimensions():
