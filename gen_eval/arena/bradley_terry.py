@@ -15,12 +15,14 @@ from scipy import sparse
 from gen_eval.arena import fitting
 from gen_eval.arena.cells import Cells, cells_of
 from gen_eval.arena.comparisons import Comparisons, Unit
-from gen_eval.arena.connectivity import Diagnosis, Flags, diagnose
+from gen_eval.arena.connectivity import Diagnosis, diagnose
 from gen_eval.arena.davidson import DavidsonTies
 from gen_eval.arena.estimation import Extra, Likelihood, Method, Rule, rated
 from gen_eval.arena.ratings import ArenaRatings, TrackerRatings
+from gen_eval.arena.terms import Terms
 from gen_eval.arena.vote_files import AnyVotes, votes_from
 from gen_eval.arena.votes import TRACKERS
+from gen_eval.arena.win_graph import Flags
 from gen_eval.stats.summaries import Floats, finite_number
 
 Ties = Literal["half", "davidson"]
@@ -193,9 +195,8 @@ class HalfTies:
         return self.per_logit * raw
 
     @property
-    def _terms(self) -> fitting.Terms:
-        cells = self.cells
-        return fitting.Terms(cells.a, cells.b, cells.left, len(cells.models), self.side)
+    def _terms(self) -> Terms:
+        return Terms.each(self.cells, side=self.side)
 
 
 __all__ = ["HalfTies", "Ties", "bradley_terry", "pair_weights"]

@@ -173,15 +173,29 @@ def resampled_cells(
     Raises:
         ValueError: an argument outside its range, or annotators are drawn and a vote has none.
     """
+    waiting: list[Floats] = []
+    rows = max(1, (BLOCK if block is None else block) // len(cells))
+    for counts in _drawn(cells, comparisons, unit, resamples, seed, block):
+        waiting.append(counts)
+        if sum(map(len, waiting)) >= rows:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
+
+
+def _drawn(
+    cells: Cells, comparisons: Comparisons, unit: Unit, resamples: int, seed: int, block: int | None
+) -> Iterator[Floats]:
+    """Blocks ``(k, C)`` as they come: few rows where there are many units."""
     if unit == "votes":
-        firsts = np.cumsum(cells.counts.astype(np.int64)) - cells.counts.astype(np.int64)
+        firsts = (np.cumsum(cells.counts) - cells.counts).astype(np.int64)
         for drawn in resampled_counts(len(comparisons), resamples=resamples, seed=seed, block=block):
             yield np.add.reduceat(drawn, firsts, axis=1)
         return
     clusters, units = ordered_clusters(comparisons, unit)
     members = cluster_cells(cells, clusters)
-    room = BLOCK if block is None else block
-    rows = max(1, room // max(units, len(cells)))
+    rows = max(1, (BLOCK if block is None else block) // max(units, len(cells)))
     for drawn in resampled_counts(units, resamples=resamples, seed=seed, block=rows * units):
         yield _taken(members, drawn)
 

@@ -1,15 +1,4 @@
-"""Whether a Bradley-Terry maximum exists, told exactly and before anything is fitted.
-
-Draw an edge from i to j when i got at least a share of a point from j. The likelihood has a single finite maximum if
-and only if this graph is strongly connected (Ford 1957); otherwise some set of systems only ever won, or was never
-compared with the rest, and its rating would be where an optimiser happened to stop.
-
-With a side term b there is one more direction in which a likelihood may grow for ever. Give an edge the weight +1 when
-its winner stood on the left and -1 when on the right. Ratings t can make up for ever larger b when t_j <= t_i + weight
-on every edge i -> j: a system of difference constraints, which has a solution if and only if no cycle has a negative
-sum. The same with all signs turned for ever smaller b. So a maximum exists if and only if the graph is strongly
-connected and holds both a cycle of negative and one of positive sum.
-"""
+"""Why there are no Bradley-Terry ratings: which systems the votes cannot compare, and what to do about it."""
 
 from __future__ import annotations
 
@@ -18,23 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from gen_eval.arena.cells import Cells, cells_of
 from gen_eval.arena.comparisons import Comparisons, Ints
+from gen_eval.arena.terms import Terms
+from gen_eval.arena.win_graph import Flags, WinGraph
 from gen_eval.records import Reason
 from gen_eval.stats.summaries import Floats
-
-Flags = NDArray[np.bool_]
-
-_ROUNDS = 4
-"""Steps of the search that all resamples take together; graphs of votes are hardly ever wider."""
-
-_BLOCK = 1 << 22
-"""Entries of ``(resamples, M, M)`` held at a time."""
 
 _NAMED = 5
 """Most names of one set in a message."""
@@ -59,144 +40,43 @@ class Diagnosis:
 def diagnose(data: Comparisons | Cells, counts: Floats | None = None, *, side: bool = False) -> Diagnosis | None:
     """Why ``data`` have no finite Bradley-Terry maximum; ``None`` when they have one.
 
+    The test is exact (see :mod:`gen_eval.arena.win_graph`) and needs no fit.
+
     Args:
         data: comparisons, or their cells.
         counts: ``(C,)`` of the cells; those of ``data`` without.
         side: whether a side term is fitted with the ratings.
 
+    Raises:
+        ValueError: there is no comparison.
+
     >>> diagnose(Comparisons.of([("x", "y", 1.0), ("y", "z", 0.5)])).groups
     (('x',), ('y', 'z'))
     """
     cells = data if isinstance(data, Cells) else cells_of(data)
-    edges = _edges(cells, (cells.counts if counts is None else counts)[None])
-    graph = sparse.coo_array(_endpoints(cells, edges, 0), shape=(len(cells.models),) * 2).tocsr()
-    parts, part = csgraph.connected_components(graph, directed=False)
+    graph = _graph(cells, cells.counts if counts is None else counts, side)
+    matrix = graph.matrix
+    parts, part = csgraph.connected_components(matrix, directed=False)
     if parts > 1:
         return _not_connected(_groups(cells.models, part, range(parts)))
-    strong, part = csgraph.connected_components(graph, directed=True, connection="strong")
+    strong, part = csgraph.connected_components(matrix, directed=True, connection="strong")
     if strong > 1:
-        return _one_sided(_groups(cells.models, part, _strongest_first(graph, part, cells.models)), graph, cells.models)
-    if side and not _side_is_told(cells, edges)[0]:
-        return _side_not_told(cells, edges)
-    return None
+        order = _strongest_first(matrix, part, cells.models)
+        return _one_sided(_groups(cells.models, part, order), matrix, cells.models)
+    return _side_not_told(*graph.cycles()) if side else None
 
 
 def identified(cells: Cells, counts: Floats, *, side: bool = False) -> Flags:
-    """``(R,)`` whether each row of ``(R, C)`` counts of the cells has a finite maximum."""
-    edges = _edges(cells, counts)
-    complete = _edges(cells, cells.counts[None])
-    full = (edges == complete).all(axis=1)
-    found = np.empty(len(counts), dtype=bool)
-    if full.any():
-        found[full] = _connected(cells, complete)[0] and (not side or _side_is_told(cells, complete)[0])
-    rest = edges[~full]
-    if len(rest):
-        strong = _connected(cells, rest)
-        if side:
-            strong[strong] = _side_is_told(cells, rest[strong])
-        found[~full] = strong
-    return found
+    """``(R,)`` whether each row of ``(R, C)`` counts of the cells has a single finite maximum."""
+    terms = Terms.of(cells, side=side)
+    wins, losses = (terms.totals(counts * share) for share in (cells.score, 1 - cells.score))
+    return _graph(cells, cells.counts, side).identified(wins, losses)
 
 
-def _edges(cells: Cells, counts: Floats) -> Flags:
-    """``(R, 2 T)``: for each pair and side whether a got a share of a point, then whether b did."""
-    present = counts > 0
-    shares = (present & (cells.score > 0), present & (cells.score < 1))
-    return np.concatenate([np.logical_or.reduceat(one, cells.term_starts, axis=1) for one in shares], axis=1)
-
-
-def _terms(cells: Cells) -> tuple[Ints, Ints, Ints]:
-    """Source, target and weight of each column of :func:`_edges`."""
-    a, b, left = (column[cells.term_starts] for column in (cells.a, cells.b, cells.left))
-    return np.concatenate([a, b]), np.concatenate([b, a]), np.concatenate([left, -left])
-
-
-def _endpoints(cells: Cells, edges: Flags, row: int) -> tuple[Ints, tuple[Ints, Ints]]:
-    source, target, _ = _terms(cells)
-    kept = np.flatnonzero(edges[row])
-    return np.ones(len(kept), dtype=np.int64), (source[kept], target[kept])
-
-
-def _connected(cells: Cells, edges: Flags) -> Flags:
-    """``(R,)`` whether each row's graph is strongly connected."""
-    systems = len(cells.models)
-    found = np.empty(len(edges), dtype=bool)
-    rows = max(1, _BLOCK // systems**2)
-    for start in range(0, len(edges), rows):
-        found[start : start + rows] = _connected_block(cells, edges[start : start + rows])
-    return found
-
-
-def _connected_block(cells: Cells, edges: Flags) -> Flags:
-    systems = len(cells.models)
-    source, target, _ = _terms(cells)
-    graph = np.zeros((len(edges), systems, systems), dtype=bool)
-    half = len(source) // 2
-    for part in (slice(0, half), slice(half, None)):  # a pair may stand here once for each side: both are counted
-        for kept in _each_pair_once(source[part], target[part]):
-            graph[:, source[part][kept], target[part][kept]] |= edges[:, part][:, kept]
-    forward, settled = _reached(graph)
-    backward, settled_too = _reached(graph.transpose(0, 2, 1))
-    found = forward & backward
-    for row in np.flatnonzero(~(settled & settled_too)):
-        sparse_graph = sparse.csr_array(graph[row])
-        found[row] = csgraph.connected_components(sparse_graph, connection="strong", return_labels=False) == 1
-    return found
-
-
-def _each_pair_once(source: Ints, target: Ints) -> tuple[Ints, Ints]:
-    """Places of the first and of the second occurrence of each pair; equal pairs are neighbours."""
-    again = np.zeros(len(source), dtype=bool)
-    again[1:] = (source[1:] == source[:-1]) & (target[1:] == target[:-1])
-    return np.flatnonzero(~again), np.flatnonzero(again)
-
-
-def _reached(graph: Flags) -> tuple[Flags, Flags]:
-    """``(R,)`` whether all are reached from the first system, and whether the search came to an end."""
-    reached = graph[:, 0].copy()
-    reached[:, 0] = True
-    settled: Flags = np.logical_and.reduce(reached, axis=1)
-    for _ in range(_ROUNDS):
-        if settled.all():
-            break
-        wider = reached | (reached[:, :, None] & graph).any(axis=1)
-        settled = np.logical_and.reduce(wider, axis=1) | np.logical_and.reduce(wider == reached, axis=1)
-        reached = wider
-    return np.logical_and.reduce(reached, axis=1), settled
-
-
-def _side_is_told(cells: Cells, edges: Flags) -> Flags:
-    """``(R,)`` whether each row, strongly connected, has cycles of negative and of positive sum."""
-    told = np.ones(len(edges), dtype=bool)
-    for sign in (1, -1):
-        quick = _two_cycle(cells, edges, sign)
-        for row in np.flatnonzero(~quick):
-            told[row] &= _negative_cycle(cells, edges[row], sign)
-    return told
-
-
-def _two_cycle(cells: Cells, edges: Flags, sign: int) -> Flags:
-    """``(R,)`` whether both systems of some pair won on the side that makes the sum negative."""
-    _, _, weight = _terms(cells)
-    half = len(weight) // 2
-    starts = np.searchsorted(cells.term_starts, cells.pair_starts)
-    wanted = edges & (sign * weight < 0)
-    a, b = (np.logical_or.reduceat(wanted[:, part], starts, axis=1) for part in (slice(0, half), slice(half, None)))
-    found: Flags = np.logical_or.reduce(a & b, axis=1)
-    return found
-
-
-def _negative_cycle(cells: Cells, edges: Flags, sign: int) -> bool:
-    """Bellman and Ford's test on one strongly connected graph."""
-    source, target, weight = (column[edges] for column in _terms(cells))
-    distance = np.zeros(len(cells.models), dtype=np.int64)
-    for _ in range(len(distance)):
-        shorter = distance.copy()
-        np.minimum.at(shorter, target, distance[source] + sign * weight)
-        if (shorter == distance).all():
-            return False
-        distance = shorter
-    return True
+def _graph(cells: Cells, counts: Floats, side: bool) -> WinGraph:
+    terms = Terms.of(cells, side=side)
+    wins, losses = (terms.totals((counts * share)[None])[0] for share in (cells.score, 1 - cells.score))
+    return WinGraph(terms, wins, losses)
 
 
 def _groups(models: Sequence[str], part: Ints, order: Sequence[int]) -> tuple[tuple[str, ...], ...]:
@@ -258,18 +138,16 @@ def _one_sided(groups: tuple[tuple[str, ...], ...], graph: sparse.csr_array, mod
     )
 
 
-def _side_not_told(cells: Cells, edges: Flags) -> Diagnosis:
-    both = [_negative_cycle(cells, edges[0], sign) for sign in (1, -1)]
-    if any(both):
-        what = "left" if both[1] else "right"
-        why = f"every result could be had from the {what} side alone, so its best value is infinite"
+def _side_not_told(negative: bool, positive: bool) -> Diagnosis | None:
+    """From whether there are cycles of negative and of positive sum."""
+    if negative and positive:
+        return None
+    if negative or positive:
+        why = f"the {'left' if positive else 'right'} side accounts for every result, so its best value is infinite"
     else:
         why = "what the left side is worth cannot be told from what the systems are worth"
-    return Diagnosis(
-        Reason.ONE_SIDED,
-        (),
-        f"the side term has no value: {why}; show pairs both ways round, or fit without a side term",
-    )
+    message = f"the side term has no value: {why}; show pairs both ways round, or fit without a side term"
+    return Diagnosis(Reason.ONE_SIDED, (), message)
 
 
 __all__ = ["Diagnosis", "diagnose", "identified"]

@@ -26,8 +26,10 @@ from scipy import sparse
 
 from gen_eval.arena.cells import Cells
 from gen_eval.arena.comparisons import Ints
-from gen_eval.arena.connectivity import Diagnosis, Flags, diagnose, identified
-from gen_eval.arena.fitting import GRADIENT, Terms, gradient, hessian, pinned, terms_of
+from gen_eval.arena.connectivity import Diagnosis, diagnose, identified
+from gen_eval.arena.fitting import GRADIENT, gradient, hessian, pinned
+from gen_eval.arena.terms import Terms
+from gen_eval.arena.win_graph import Flags
 from gen_eval.records import Reason
 from gen_eval.stats.summaries import Floats
 
@@ -155,12 +157,12 @@ class DavidsonTies:
 
     @cached_property
     def _terms(self) -> tuple[Terms, Ints]:
-        return terms_of(self.cells, side=False)
+        terms = Terms.of(self.cells, side=False)
+        return terms, terms.starts
 
     @cached_property
     def _every_cell(self) -> Terms:
-        cells = self.cells
-        return Terms(cells.a, cells.b, cells.left, len(cells.models), False)
+        return Terms.each(self.cells, side=False)
 
     def _sums(self, counts: Floats) -> tuple[Floats, Floats, Floats]:
         """By pair: comparisons and wins of a less wins of b, ``(R, P)`` each; ties in all, ``(R,)``."""

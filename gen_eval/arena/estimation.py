@@ -16,7 +16,7 @@ from scipy import sparse
 
 from gen_eval.arena.cells import Cells, cluster_cells, ordered_clusters, resampled_cells
 from gen_eval.arena.comparisons import Comparisons, Unit
-from gen_eval.arena.connectivity import Diagnosis, Flags
+from gen_eval.arena.connectivity import Diagnosis
 from gen_eval.arena.fitting import LEAST_RIDGE, pinned
 from gen_eval.arena.intervals import (
     Ends,
@@ -27,6 +27,7 @@ from gen_eval.arena.intervals import (
     without_interval,
 )
 from gen_eval.arena.ratings import IntervalRule, Parameter, TrackerRatings
+from gen_eval.arena.win_graph import Flags
 from gen_eval.stats.summaries import Floats, finite_number
 
 Method = Literal["bootstrap", "sandwich"]

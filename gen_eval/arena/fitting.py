@@ -9,14 +9,14 @@ logistic loss: Bach 2010, Electronic Journal of Statistics 4); no search along t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_expit
 
 from gen_eval.arena.cells import Cells
-from gen_eval.arena.comparisons import Ints
-from gen_eval.arena.connectivity import Flags, identified
+from gen_eval.arena.terms import Terms
+from gen_eval.arena.win_graph import Flags, WinGraph
 from gen_eval.stats.summaries import Floats
 
 GRADIENT = 1e-8
@@ -46,51 +46,6 @@ class Fit:
     theta: Floats
     side: Floats
     identified: Flags
-
-
-@dataclass(frozen=True)
-class Terms:
-    """The T pairs of systems (with a side term: pairs and sides), in ascending order."""
-
-    a: Ints
-    b: Ints
-    left: Ints
-    systems: int
-    side: bool
-    a_starts: Ints = field(init=False)
-    b_order: Ints = field(init=False)
-    b_starts: Ints = field(init=False)
-    pair_starts: Ints = field(init=False)
-
-    def __post_init__(self) -> None:
-        order = np.argsort(self.b, kind="stable")
-        object.__setattr__(self, "a_starts", np.flatnonzero(np.diff(self.a, prepend=-1)))
-        object.__setattr__(self, "b_order", order)
-        object.__setattr__(self, "b_starts", np.flatnonzero(np.diff(self.b[order], prepend=-1)))
-        pairs = self.a * self.systems + self.b
-        object.__setattr__(self, "pair_starts", np.flatnonzero(np.diff(pairs, prepend=-1)))
-
-    def by_system(self, values: Floats) -> tuple[Floats, Floats]:
-        """Sums of ``(R, T)`` values over the terms where each system is a, and where it is b: ``(R, M)`` each."""
-        first, second = np.zeros((2, len(values), self.systems))
-        first[:, self.a[self.a_starts]] = np.add.reduceat(values, self.a_starts, axis=1)
-        turned = np.take(values, self.b_order, axis=1)
-        second[:, self.b[self.b_order[self.b_starts]]] = np.add.reduceat(turned, self.b_starts, axis=1)
-        return first, second
-
-    def logits(self, x: Floats) -> Floats:
-        """``(R, T)`` of ``(R, M)`` strengths, or ``(R, M + 1)`` with the side term last."""
-        found = np.take(x, self.a, axis=1)
-        found -= np.take(x, self.b, axis=1)
-        if self.side:
-            found += self.left * x[:, -1:]
-        return found
-
-
-def terms_of(cells: Cells, *, side: bool) -> tuple[Terms, Ints]:
-    """The terms of a likelihood and the first cell of each."""
-    starts = cells.term_starts if side else cells.pair_starts
-    return Terms(cells.a[starts], cells.b[starts], cells.left[starts], len(cells.models), side), starts
 
 
 def fit(
@@ -123,26 +78,28 @@ def fit(
     """
     if not (ridge == 0 or LEAST_RIDGE <= ridge < np.inf):
         raise ValueError(f"ridge is {ridge}; expected 0 (none) or a finite number of {LEAST_RIDGE:g} or more")
-    terms, starts = terms_of(cells, side=side)
+    terms = Terms.of(cells, side=side)
+    weight = np.ones(len(cells)) if weights is None else weights
+    got, lost = cells.score * weight, (1 - cells.score) * weight
+    graph = WinGraph(terms, *(terms.totals((cells.counts * share)[None])[0] for share in (got, lost)))
     systems = len(cells.models)
-    unknowns = systems + side
-    x = np.zeros((len(counts), unknowns))
-    kept = np.ones(len(counts), dtype=bool) if ridge else identified(cells, counts, side=side)
-    origin = np.zeros(unknowns) if start is None else start
+    x = np.zeros((len(counts), systems + side))
+    kept = np.ones(len(counts), dtype=bool)
+    origin = np.zeros(systems + side) if start is None else start
     rows = max(1, (_BLOCK if block is None else block) // systems**2)
-    score = cells.score if weights is None else cells.score * weights
     for first in range(0, len(counts), rows):
-        part = first + np.flatnonzero(kept[first : first + rows])
-        own = counts[part]
-        wins = np.add.reduceat(own * score, starts, axis=1)
-        games = np.add.reduceat(own if weights is None else own * weights, starts, axis=1)
-        x[part] = _maxima(terms, wins, games, ridge, origin)
-    theta = x[:, :systems] - x[:, :systems].mean(axis=1, keepdims=True)
-    return Fit(theta, x[:, -1].copy() if side else np.zeros(len(counts)), kept)
+        part = slice(first, first + rows)
+        wins, losses = terms.totals(counts[part] * got), terms.totals(counts[part] * lost)
+        if not ridge:
+            kept[part] = graph.identified(wins, losses)
+        x[part][kept[part]] = _maxima(terms, wins[kept[part]], losses[kept[part]], ridge, origin)
+    x[:, :systems] -= x[:, :systems].mean(axis=1, keepdims=True)
+    return Fit(x[:, :systems], x[:, -1] if side else np.zeros(len(counts)), kept)
 
 
-def _maxima(terms: Terms, wins: Floats, games: Floats, ridge: float, start: Floats) -> Floats:
+def _maxima(terms: Terms, wins: Floats, losses: Floats, ridge: float, start: Floats) -> Floats:
     """``(R, M)`` or ``(R, M + 1)`` maxima by Newton's method, each row by itself."""
+    games = wins + losses
     x = np.tile(start, (len(wins), 1))
     tolerance = np.maximum(GRADIENT, _ROUNDING * games.sum(axis=1))
     rows = np.arange(len(wins))
@@ -208,14 +165,13 @@ def pinned(matrix: Floats, systems: int) -> Floats:
 
 
 def _newton_step(matrix: Floats, slope: Floats, systems: int) -> Floats:
-    step: Floats = np.linalg.solve(pinned(matrix, systems), slope[:, :, None])[:, :, 0]
-    return step
+    return np.linalg.solve(pinned(matrix, systems), slope[:, :, None])[:, :, 0].astype(np.float64, copy=False)
 
 
 def _largest_change(step: Floats, terms: Terms) -> Floats:
     """Bound on the change of any logit."""
     own = step[:, : terms.systems]
-    change = np.subtract(np.max(own, axis=1), np.min(own, axis=1), dtype=np.float64)
+    change: Floats = np.max(own, axis=1) - np.min(own, axis=1)
     if terms.side:
         change += np.abs(step[:, -1])
     return change
@@ -231,7 +187,7 @@ def log_likelihood(cells: Cells, counts: Floats, x: Floats, *, side: bool, weigh
         side: whether there is one.
         weights: see :func:`fit`.
     """
-    logits = Terms(cells.a, cells.b, cells.left, len(cells.models), side).logits(x[None])[0]
+    logits = Terms.each(cells, side=side).logits(x[None])[0]
     each = cells.score * log_expit(logits) + (1 - cells.score) * log_expit(-logits)
     return float((each * counts * (1.0 if weights is None else weights)).sum())
 
@@ -240,7 +196,6 @@ __all__ = [
     "GRADIENT",
     "LEAST_RIDGE",
     "Fit",
-    "Terms",
     "chances_of",
     "fit",
     "gradient",
