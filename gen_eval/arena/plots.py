@@ -44,12 +44,19 @@ _NUMBERED = 30
 """Most systems of a win matrix whose cells hold numbers; above, colours alone are read."""
 
 
-def rating_intervals(tracker: TrackerRatings, *, real: Collection[str] = REAL) -> Figure:
-    """Ratings of one tracker with their intervals, best first; without ratings the reason in words."""
+def rating_intervals(tracker: TrackerRatings, *, real: Collection[str] = REAL, title: str | None = None) -> Figure:
+    """Ratings of one tracker with their intervals, best first; without ratings the reason in words.
+
+    Args:
+        tracker: what is drawn.
+        real: systems that are real videos.
+        title: what the tracker is called; its own name by default.
+    """
     order = _best_first(tracker.ratings)
+    height = 2.2 if tracker.reason is not None else 1.5 + _LINE * max(len(order), 3)
     with drawing():
-        figure, axes = new_figure(7.2, 2.2 if tracker.reason is not None else 1.5 + _LINE * max(len(order), 3))
-        titled(axes, f"{label(tracker.tracker)}: ratings of {len(order)} systems", *_about(tracker))
+        figure, axes = new_figure(7.2, height)
+        titled(axes, f"{label(title or tracker.tracker)}: ratings of {len(order)} systems", *_about(tracker))
         if tracker.reason is not None:
             _refused(axes, tracker)
             return settled(figure)
@@ -61,25 +68,46 @@ def rating_intervals(tracker: TrackerRatings, *, real: Collection[str] = REAL) -
         return settled(figure)
 
 
-def several_rating_intervals(ratings: ArenaRatings, *, real: Collection[str] = REAL) -> Figure:
-    """The trackers side by side; systems in the order of the first that has ratings (overall, if it does)."""
+def several_rating_intervals(
+    ratings: ArenaRatings | Mapping[str, TrackerRatings], *, real: Collection[str] = REAL
+) -> Figure:
+    """Trackers side by side; systems in the order of the first that has ratings.
+
+    Args:
+        ratings: of several trackers (overall comes first), or trackers of any arenas by the name to show.
+        real: systems that are real videos.
+
+    Raises:
+        ValueError: there is no tracker.
+    """
     from matplotlib.figure import Figure
 
-    trackers = sorted(ratings.trackers.values(), key=lambda one: one.tracker != "overall")
-    order = _best_first(next((one.ratings for one in trackers if one.reason is None), trackers[0].ratings))
-    order += sorted({name for one in trackers for name in one.ratings} - set(order))
+    trackers = dict(ratings.trackers if isinstance(ratings, ArenaRatings) else ratings)
+    if not trackers:
+        raise ValueError("there is no tracker to draw; give ratings of at least one")
+    if isinstance(ratings, ArenaRatings):
+        trackers = dict(sorted(trackers.items(), key=lambda item: item[0] != "overall"))
+    order = _common_order(list(trackers.values()))
     with drawing():
         width, height = 2.6 + 2.9 * len(trackers), 1.6 + _LINE * max(len(order), 3)
         figure = Figure(figsize=(width, height), layout="constrained")
-        for axes, tracker in zip(figure.subplots(1, len(trackers), squeeze=False)[0], trackers, strict=True):
-            titled(axes, label(tracker.tracker), f"{tracker.n:,} votes")
+        panels = figure.subplots(1, len(trackers), squeeze=False)[0]
+        named = next((place for place, one in enumerate(trackers.values()) if one.reason is None), 0)
+        for place, (axes, (name, tracker)) in enumerate(zip(panels, trackers.items(), strict=True)):
+            titled(axes, label(name, 26), f"{tracker.n:,} votes")
             if tracker.reason is not None:
                 _refused(axes, tracker, width=34)
                 continue
-            rows(axes, order, named=axes is figure.axes[0])
+            rows(axes, order, named=place == named)
             _rating_rows(axes, tracker, order, real)
             axes.set_xlabel(_points_label(order, real))
         return settled(figure)
+
+
+def _common_order(trackers: Sequence[TrackerRatings]) -> list[str]:
+    """Every system: as the first tracker with ratings has them, then those of the others."""
+    ranked = sorted(trackers, key=lambda one: one.reason is not None)
+    return list(dict.fromkeys(name for one in ranked for name in _best_first(one.ratings)))
 
 
 def order_spread(tracker: TrackerRatings, *, real: Collection[str] = REAL) -> Figure:

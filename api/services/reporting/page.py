@@ -19,6 +19,7 @@ from api.services.answer_tables import AnswerTable, ReadAnswer, answer_tables, r
 from api.services.comparison import Comparison, compare
 from api.services.network_facts import UsedNetwork, models_of, networks_of, networks_ran, not_for_commercial_use
 from api.services.reporting.charts import HEIGHT, Histogram, IntervalChart
+from api.services.reporting.fragments import Fragment
 from api.services.reporting.limits import Limits
 from api.services.reporting.problems import Problem, problems_of
 from api.services.reporting.published import Block, blocks_of
@@ -104,8 +105,8 @@ class RunView:
     rules: tuple[tuple[str, str, str, str], ...]
 
 
-def to_html(results: Sequence[RunResults], limits: Limits) -> bytes:
-    """The page for one or several runs."""
+def to_html(results: Sequence[RunResults], limits: Limits, people: Fragment | None = None) -> bytes:
+    """The page for one or several runs, with what people say where that is given."""
     share = limits.shared(len(results))
     names = [_name(run) for run in results]
     views = [
@@ -113,18 +114,23 @@ def to_html(results: Sequence[RunResults], limits: Limits) -> bytes:
         for place, run in enumerate(results, start=1)
     ]
     models = list(dict.fromkeys(run.model for run in results))
-    style, script = _asset("style.css"), _asset("script.js")
+    style, script = asset("style.css"), asset("script.js")
+    if people is not None:
+        style += f"\n{people.style}"
     context = {
         "title": f"gen-eval: {wording.listed(models)}",
         "models": models,
         "runs": views,
         "boards": _boards(results) if len(results) > 1 else (),
         "comparisons": _comparisons(results) if len(results) > 1 else (),
+        "people": () if people is None else people.sections,
         "style": style,
         "script": script,
-        "policy": f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}",
+        "policy": (
+            f"default-src 'none'; img-src data:; style-src {content_hash(style)}; script-src {content_hash(script)}"
+        ),
     }
-    return _environment().get_template("page.html.j2").render(context).encode()
+    return environment().get_template("page.html.j2").render(context).encode()
 
 
 def _name(run: RunResults) -> tuple[str, str, str]:
@@ -300,15 +306,17 @@ def _comparisons(results: Sequence[RunResults]) -> tuple[Comparison, ...]:
     return tuple(compare(results[first], *found) for first, found in others.items())
 
 
-def _hash(text: str) -> str:
+def content_hash(text: str) -> str:
+    """How a content security policy names the one style or script that it allows."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates of the reports; they escape all they are given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
+    made = Environment(
         loader=PackageLoader("api.services.reporting"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -316,7 +324,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.globals.update(
+    made.globals.update(
         HEIGHT=HEIGHT,
         counted=wording.counted,
         difference=wording.difference,
@@ -324,10 +332,11 @@ def _environment() -> Environment:
         span=wording.span,
         status_of=lambda name: Reason(name).status,
     )
-    return environment
+    return made
 
 
-def _asset(name: str) -> str:
-    loader = _environment().loader
+def asset(name: str) -> str:
+    """A style or script of this package."""
+    loader = environment().loader
     assert loader is not None
-    return loader.get_source(_environment(), name)[0].strip()
+    return loader.get_source(environment(), name)[0].strip()

@@ -1,0 +1,289 @@
+"""Scores against people on a page: correlations over systems, metrics side by side, accuracy vote by vote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from api.services import wording
+from api.services.arena import words
+from api.services.reporting.fragments import Heading, Part, Section, Table, Words
+from api.services.reporting.inline_svg import Drawings
+from gen_eval.arena import (
+    ArenaRatings,
+    Correlations,
+    MetricComparison,
+    PairCorrelation,
+    SystemColumn,
+    plots,
+)
+from gen_eval.arena.correlations import level_name
+from gen_eval.arena.vote_accuracy import VoteAccuracy
+
+_MOST = 500
+
+CORRELATION_HEADS = (
+    "pair",
+    "n",
+    "Pearson",
+    "Fisher interval",
+    "p",
+    "permutation p",
+    "systems resampled",
+    "Spearman",
+    "tau-b",
+    "without real videos: n",
+    "Pearson",
+    "Spearman",
+    "tau-b",
+)
+
+
+def correlations_section(correlations: Correlations, ratings: ArenaRatings | None, drawings: Drawings) -> Section:
+    """The table of all pairs; then each with its scatter and what every system carries."""
+    pairs = correlations.pairs
+    parts: list[Part] = [correlation_table(pairs)]
+    if any(pair.n < 15 for pair in pairs.values()):
+        parts.append(
+            Words(
+                "One point a system: with so few systems every interval is wide, and one system can carry r. "
+                "Look at the ranks and at r without each system before r itself.",
+                "note",
+            )
+        )
+    for side, names in correlations.unpaired.items():
+        if names:
+            parts.append(Words(f"{side.capitalize()} without a partner: {wording.listed(names, 20)}.", "note"))
+    for name, pair in pairs.items():
+        parts += _pair(name, pair, ratings, drawings)
+    return Section("correlations", "Ratings against scores", tuple(parts))
+
+
+def correlation_table(pairs: Mapping[str, PairCorrelation]) -> Table:
+    """One line a pair."""
+    levels = {level_name(pair.level) for pair in pairs.values()}
+    caption = f"Correlation over systems, intervals of {', '.join(sorted(levels))} %"
+    return Table.of(caption, CORRELATION_HEADS, [_correlation_line(name, pair) for name, pair in pairs.items()])
+
+
+def _correlation_line(name: str, pair: PairCorrelation) -> tuple[str, ...]:
+    without = pair.without_real
+    left: tuple[str, ...] = (words.NO_VALUE,) * 4
+    if without is not None:
+        values = (without.pearson, without.spearman, without.kendall_tau_b)
+        left = (str(without.n), *map(words.coefficient, values))
+    return (
+        name,
+        str(pair.n),
+        words.coefficient(pair.pearson) if pair.reason is None else str(pair.reason),
+        words.both(pair.pearson_fisher),
+        words.chance(pair.pearson_p),
+        words.chance(pair.permutation.pearson),
+        words.both(pair.bootstrap.get("pearson")),
+        words.coefficient(pair.spearman),
+        words.coefficient(pair.kendall_tau_b),
+        *left,
+    )
+
+
+def _pair(name: str, pair: PairCorrelation, ratings: ArenaRatings | None, drawings: Drawings) -> Iterator[Part]:
+    yield Heading(f"{name}: {pair.rating} against {pair.score}")
+    yield from pair_remarks(pair)
+    if not pair.points:
+        return
+    yield scatter(pair, ratings, drawings)
+    if pair.reason is not None:
+        return
+    alt = f"r of {name} with each of the {pair.n} systems left out, beside r of all. The table holds the same numbers."
+    yield drawings.add(plots.leave_one_out(pair), "r without each system", alt)
+    yield _leave_one_out(pair)
+
+
+def scatter(pair: PairCorrelation, ratings: ArenaRatings | None, drawings: Drawings) -> Part:
+    """The labelled scatter of a pair, with the intervals of the ratings where they are known."""
+    tracker = None if ratings is None else ratings.trackers.get(pair.rating)
+    column = None
+    if tracker is not None:
+        low, high = ({n: v for n, v in side.items() if v is not None} for side in (tracker.lower, tracker.upper))
+        column = SystemColumn(pair.rating, tracker.ratings, low, high)
+    value = "no value" if pair.pearson is None else f"r {pair.pearson:.3f}"
+    alt = f"Scatter of the {pair.rating} rating against the {pair.score} score of {pair.n} systems, {value}."
+    return drawings.add(plots.scatter(pair, rating=column), f"{pair.rating} rating against {pair.score} score", alt)
+
+
+def pair_remarks(pair: PairCorrelation, start: str = "") -> Iterator[Words]:
+    """What r alone hides, in sentences."""
+    if pair.reason is not None:
+        yield Words(f"{start}no correlation, n = {pair.n}. {words.why(pair.reason)}.", "warning")
+    elif pair.most_influential is not None:
+        most = pair.most_influential
+        without = words.coefficient(pair.leave_one_out_pearson[most])
+        r = words.coefficient(pair.pearson)
+        yield Words(f"{start}{most} carries most of it: without it r is {without} instead of {r}.")
+    if pair.oriented == -1:
+        yield Words(f"{start}{pair.sign_note}.", "warning")
+    real = f"Real videos among the systems: {wording.listed(pair.real)}." if pair.real else "No real videos among them."
+    yield Words(f"{start}{real} Permutation p: {pair.permutation.rule}.", "note")
+    gaps = (
+        ("only in the ratings", pair.only_in_ratings),
+        ("only in the scores", pair.only_in_scores),
+        ("named by both, without a number in one", pair.left_out),
+    )
+    left = "; ".join(f"{where}: {wording.listed(names, 20)}" for where, names in gaps if names)
+    if left:
+        yield Words(f"{start}systems that do not count: {left}.", "note")
+    if pair.bootstrap_undefined:
+        yield Words(
+            f"{start}{pair.bootstrap_undefined:,} of {pair.resamples:,} resamples had no coefficient; left out.", "note"
+        )
+
+
+def _leave_one_out(pair: PairCorrelation) -> Table:
+    order = sorted(pair.leave_one_out_pearson.items(), key=lambda item: (item[1] is None, item[1] or 0.0, item[0]))
+    lines = [
+        (
+            name,
+            words.coefficient(value),
+            words.coefficient(pair.leave_one_out["spearman"][name]),
+            words.coefficient(pair.leave_one_out["kendall_tau_b"][name]),
+        )
+        for name, value in order
+    ]
+    caption = f"Coefficients with one system left out, n = {max(0, pair.n - 1)}"
+    return Table.of(caption, ("without", "Pearson", "Spearman", "tau-b"), lines, folded=caption)
+
+
+def metrics_section(comparisons: Sequence[MetricComparison], drawings: Drawings) -> Section:
+    """Metrics side by side against one rating, and which differences are real."""
+    parts: list[Part] = []
+    for one in comparisons:
+        parts += _metrics(one, drawings)
+    return Section("metrics", "Which metric agrees best with people", tuple(parts))
+
+
+def _metrics(comparison: MetricComparison, drawings: Drawings) -> Iterator[Part]:
+    yield Heading(comparison.rating)
+    best = comparison.best
+    if best is None:
+        yield Words(f"No metric has a value, n = {comparison.n}.", "warning")
+    else:
+        bare = comparison.best_without_real
+        without = "" if bare is None else f"; without real videos it is {bare}"
+        yield Words(f"{best} agrees best by {comparison.by} over n = {comparison.n} systems{without}.")
+    figure = plots.metrics_side_by_side(comparison)
+    alt = f"Agreement of every metric with the {comparison.rating} rating, with intervals. The table holds the numbers."
+    yield drawings.add(figure, f"Agreement with the {comparison.rating} rating", alt)
+    yield _agreements(comparison)
+    yield Words(f"Intervals: {comparison.drawn}. {comparison.rule}.".replace("..", "."), "note")
+    if comparison.left_out:
+        gaps = [f"{name} ({', '.join(lacking) or 'no rating'})" for name, lacking in comparison.left_out.items()]
+        yield Words(f"Systems that do not count, with what lacks: {wording.listed(gaps, 20)}.", "note")
+    for one in comparison.to_best:
+        yield Words(f"{one.words}.")
+    if comparison.differences:
+        yield _metric_differences(comparison)
+
+
+def _agreements(comparison: MetricComparison) -> Table:
+    percent = level_name(comparison.level)
+    heads = ("metric", "n", "Pearson", "Spearman", "tau-b", f"{percent} % interval ({comparison.by})", "without real")
+    lines = [
+        (
+            name if one.higher_is_better else f"{name} (an error, turned)",
+            str(one.n),
+            words.coefficient(one.pearson) if one.reason is None else str(one.reason),
+            words.coefficient(one.spearman),
+            words.coefficient(one.kendall_tau_b),
+            words.ends(one.lower, one.upper, 2),
+            words.coefficient(None if one.without_real is None else getattr(one.without_real, comparison.by)),
+        )
+        for name, one in comparison.agreements.items()
+    ]
+    return Table.of(f"Agreement with the {comparison.rating} rating, best first", heads, lines)
+
+
+def _metric_differences(comparison: MetricComparison) -> Table:
+    lines = [
+        (
+            f"{one.a} over {one.b}",
+            words.coefficient(one.difference),
+            words.ends(one.lower, one.upper, 3),
+            words.chance(one.p_value),
+            words.chance(one.p_holm),
+            words.chance(one.williams_p),
+            words.chance(one.williams_p_holm),
+            "yes" if one.real else "no",
+        )
+        for one in comparison.differences
+    ]
+    heads = ("metrics", "difference", "interval", "p", "p (Holm)", "Williams' p", "Williams' p (Holm)", "real")
+    caption = "Differences of every two metrics"
+    return Table.of(caption, heads, lines, folded=caption.lower(), most=_MOST)
+
+
+def accuracy_section(accuracies: Sequence[VoteAccuracy]) -> Section:
+    """Metrics against single votes."""
+    parts: list[Part] = [
+        Words(
+            "Does the metric's difference of the two shown videos have the sign of the vote? Accuracy is over votes "
+            "without ties (guessing: 50 %); with ties as a third answer the constant guess is the thing to beat."
+        ),
+        _accuracies(accuracies),
+    ]
+    with_pairs = [one for one in accuracies if one.pairs]
+    for one in with_pairs:
+        lines = [
+            (f"{pair.a}, {pair.b}", str(pair.n), str(pair.ties), words.percent(pair.accuracy)) for pair in one.pairs
+        ]
+        caption = f"{one.metric}, {one.tracker}: accuracy by pair of systems"
+        heads = ("systems", "votes without ties", "ties", "accuracy")
+        parts.append(Table.of(caption, heads, lines, folded=caption, most=_MOST))
+    return Section("votes", "Accuracy vote by vote", tuple(parts))
+
+
+def _accuracies(accuracies: Sequence[VoteAccuracy]) -> Table:
+    heads = (
+        "metric",
+        "question",
+        "accuracy",
+        "interval",
+        "votes without ties",
+        "tied",
+        "of all",
+        "samples",
+        "with ties",
+        "constant guess",
+        "threshold",
+        "left out",
+    )
+    lines = []
+    for one in accuracies:
+        three = one.three_way
+        gaps = ", ".join(f"{name} {count:,}" for name, count in one.without.items() if count)
+        lines.append(
+            (
+                f"{one.metric} ({one.protocol})" if one.protocol else one.metric,
+                one.tracker,
+                words.percent(one.accuracy),
+                words.percent_ends(one.lower, one.upper),
+                f"{one.n:,}",
+                f"{one.ties:,}",
+                f"{one.N:,}",
+                f"{one.samples:,}",
+                words.NO_VALUE if three is None else words.percent(three.accuracy),
+                words.NO_VALUE if three is None else f"{words.percent(three.majority_accuracy)} ({three.majority})",
+                words.NO_VALUE if three is None else f"{three.threshold:.4g}, {three.rule}",
+                gaps or "none",
+            )
+        )
+    return Table.of("Accuracy of metrics against single votes", heads, lines)
+
+
+__all__ = [
+    "CORRELATION_HEADS",
+    "accuracy_section",
+    "correlation_table",
+    "correlations_section",
+    "metrics_section",
+    "pair_remarks",
+    "scatter",
+]
