@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -184,21 +185,36 @@ class Votes:
             raise ValueError(f"tracker is {tracker!r}; expected one of {', '.join(TRACKERS)}")
         if self.bare is not None and tracker == "overall":
             return self.bare
-        counted = [(vote, found) for vote in self.votes if (found := vote.answers(tracker))]
+        worth = {pair: found for pair in _PAIRS if (found := _worth(pair, tracker)) is not None}
+        counted = [
+            (vote, found) for vote in self.votes if (found := worth.get((vote.quality, vote.plausibility))) is not None
+        ]
         models = tuple(sorted({name for vote, _ in counted for name in (vote.model_a, vote.model_b)}))
         place = {name: index for index, name in enumerate(models)}
         return Comparisons(
             models=models,
             a=np.array([place[vote.model_a] for vote, _ in counted], dtype=np.int64),
             b=np.array([place[vote.model_b] for vote, _ in counted], dtype=np.int64),
-            score=np.array([sum(one.score for one in found) / len(found) for _, found in counted]),
-            tie=np.array([sum(one.is_tie for one in found) / len(found) for _, found in counted]),
+            score=np.array([score for _, (score, _) in counted], dtype=np.float64),
+            tie=np.array([tie for _, (_, tie) in counted], dtype=np.float64),
             left=np.array([-1 if vote.shown_left == "b" else 1 for vote, _ in counted], dtype=np.int64),
             samples=tuple(vote.sample for vote, _ in counted),
             annotators=tuple(vote.annotator for vote, _ in counted),
             times=tuple(vote.time for vote, _ in counted),
             mixed_clocks=len({vote.dated for vote, _ in counted if vote.time is not None}) > 1,
         )
+
+
+_PAIRS = tuple(product((*Answer, None), repeat=2))
+"""Every pair of answers that a vote can hold: to quality, to plausibility."""
+
+
+def _worth(pair: tuple[Answer | None, Answer | None], tracker: str) -> tuple[float, float] | None:
+    """A's share of the point and the share of ties that a pair of answers gives; ``None`` when it does not count."""
+    found = Vote("", "", None, "", "", *pair).answers(tracker)
+    if not found:
+        return None
+    return sum(one.score for one in found) / len(found), sum(one.is_tie for one in found) / len(found)
 
 
 __all__ = ["QUESTIONS", "TRACKERS", "Answer", "RejectedVote", "Vote", "Votes"]

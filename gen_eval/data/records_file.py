@@ -76,7 +76,7 @@ def _lines(path: Path, called: str) -> Iterator[tuple[int, str]]:
                     limit = f"a line has at most {LONGEST_LINE} bytes and the whole {MOST_BYTES}"
                     raise InputError(f"{called} {path} cannot be read: {limit}; line {number} goes on; split it")
                 if line.strip():
-                    yield number, line.decode()
+                    yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InputError(f"{called} {path} cannot be read: {error}") from error
 
@@ -92,7 +92,7 @@ def json_document(path: Path, *, called: str = "the file") -> Any:
         InputError: it cannot be read, or is not JSON.
     """
     try:
-        return parsed(path.read_text(encoding="utf-8"))
+        return parsed(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, Refused) as error:
         raise InputError(f"{called} {path} cannot be read as JSON: {error}") from error
 
@@ -104,13 +104,16 @@ def parsed(content: str) -> Any:
         Refused: it is not JSON (NaN and Infinity are not), or is nested too deep.
     """
     try:
-        return json.loads(content, parse_constant=_refuse_constant)
+        return _DECODER.decode(content)
     except (ValueError, RecursionError) as error:
         raise Refused(Rejection.LINE_NOT_JSON, f"not JSON: {error}") from error
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON value")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)  # one for all lines: it costs more than a short line does
 
 
 def record_of(line: str) -> dict[str, Any]:
