@@ -10,7 +10,20 @@ from types import FrameType
 import typer
 
 import gen_eval
-from api.cli import benchmarks, controls, generate, imports, judge, metrics, runs, score, system, understand, weights
+from api.cli import (
+    arena,
+    benchmarks,
+    controls,
+    generate,
+    imports,
+    judge,
+    metrics,
+    runs,
+    score,
+    system,
+    understand,
+    weights,
+)
 
 app = typer.Typer(
     name="gen-eval",
@@ -27,6 +40,7 @@ app.add_typer(metrics.app, name="metrics")
 app.add_typer(weights.app, name="weights")
 app.add_typer(understand.app, name="understand")
 app.add_typer(judge.app, name="judge")
+app.add_typer(arena.app, name="arena")
 app.command("generate")(generate.generate)
 app.command("import")(imports.import_results)
 app.command("report")(runs.report)

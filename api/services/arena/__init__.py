@@ -1,1 +1,38 @@
 """The human study as commands: rating votes, correlating ratings with scores, agreement, what to ask next, the page."""
+
+from api.services.arena.correlating import Correlated, CorrelateRequest, correlate_scores
+from api.services.arena.inspecting import AgreementOfVotes, Planned, agreement_of_votes, next_votes, votes_needed
+from api.services.arena.outputs import (
+    Outputs,
+    agreement_outputs,
+    correlation_outputs,
+    rating_outputs,
+    write_output,
+    write_plots,
+)
+from api.services.arena.rating import REAL, Rated, RateRequest, RatingRules, rate
+from gen_eval.arena import Correlations, PairCorrelation
+
+__all__ = [
+    "REAL",
+    "AgreementOfVotes",
+    "CorrelateRequest",
+    "Correlated",
+    "Correlations",
+    "Outputs",
+    "PairCorrelation",
+    "Planned",
+    "RateRequest",
+    "Rated",
+    "RatingRules",
+    "agreement_of_votes",
+    "agreement_outputs",
+    "correlate_scores",
+    "correlation_outputs",
+    "next_votes",
+    "rate",
+    "rating_outputs",
+    "votes_needed",
+    "write_output",
+    "write_plots",
+]

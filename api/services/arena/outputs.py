@@ -1,0 +1,205 @@
+"""Reports and plots of what the arena commands found, written as files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from api.services.arena.correlating import Correlated
+from api.services.arena.inspecting import AgreementOfVotes
+from api.services.arena.rating import Rated
+from gen_eval.arena import QUESTIONS, TRACKERS, balance, pair_counts
+from gen_eval.arena.systems import SystemColumn
+from gen_eval.records import InputError
+from gen_eval.records.files import write_atomic
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What can be written; nothing is made before it is asked for.
+
+    Attributes:
+        forms: ending of a report -> its bytes.
+        plots: name -> figure.
+    """
+
+    forms: Mapping[str, Callable[[], bytes]]
+    plots: Mapping[str, Callable[[], Figure]]
+
+
+def write_output(outputs: Outputs, path: Path) -> None:
+    """Write the report in the form that the ending of ``path`` names, whole or not at all.
+
+    Raises:
+        InputError: another ending, or the file cannot be written.
+    """
+    form = outputs.forms.get(path.suffix.lower())
+    if form is None:
+        raise InputError(f"no report is written as {path.name!r}; use one of {', '.join(outputs.forms)}")
+    content = form()
+    try:
+        write_atomic(path, content)
+    except OSError as error:
+        raise InputError(f"the report {path} cannot be written: {error}; give another --out") from error
+
+
+def write_plots(outputs: Outputs, folder: Path, form: str) -> list[Path]:
+    """Write every plot into ``folder``, which is made when absent, as ``svg`` or ``png``.
+
+    Raises:
+        InputError: the folder cannot be made or written to.
+    """
+    from gen_eval.arena.drawing import save
+
+    written = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, figure in outputs.plots.items():
+            path = folder / f"{_file_name(name)}.{form}"
+            save(figure(), path)
+            written.append(path)
+    except OSError as error:
+        raise InputError(f"plots cannot be written to {folder}: {error}; give another --plots") from error
+    return written
+
+
+def _file_name(name: str) -> str:
+    """A name of the user's, a metric's or tracker's, as a file name that stays in its folder."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip(".")[:100] or "plot"
+
+
+def _encoded(document: Any) -> bytes:
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
+
+
+def _tables() -> ModuleType:
+    from api.services.arena import arena_tables
+
+    return arena_tables
+
+
+def rating_outputs(found: Rated) -> Outputs:
+    """Report and plots of ``arena rate``."""
+    from gen_eval.arena import plots
+
+    counts = () if found.votes is None else pair_counts(found.votes)
+
+    def page() -> bytes:
+        from api.services.arena.page import arena_page
+
+        return arena_page(
+            "gen-eval arena: ratings",
+            ratings=found.ratings,
+            automatic=found.automatic,
+            balance=None if found.votes is None else balance(found.votes),
+            pair_counts=counts,
+            sources=found.sources,
+            real=found.real,
+        )
+
+    every = {**({} if found.ratings is None else {"": found.ratings}), **found.automatic}
+    drawn: dict[str, Callable[[], Figure]] = {}
+    for arena, ratings in every.items():
+        for name, tracker in ratings.trackers.items():
+            called = f"{arena}-{name}" if arena else name
+            drawn[f"ratings-{called}"] = partial(plots.rating_intervals, tracker, real=found.real)
+            if tracker.order_spread:
+                drawn[f"order-{called}"] = partial(plots.order_spread, tracker, real=found.real)
+    if found.votes is not None and len(found.votes):
+        for name in TRACKERS:
+            if any(one.counted[name] for one in counts):
+                drawn[f"wins-{name}"] = partial(plots.win_matrix, counts, name)
+    return Outputs(
+        {
+            ".html": page,
+            ".json": lambda: _encoded(found.to_json()),
+            ".csv": lambda: _tables().ratings_csv(every),
+            ".tex": lambda: _tables().ratings_latex(every),
+        },
+        drawn,
+    )
+
+
+def correlation_outputs(found: Correlated) -> Outputs:
+    """Report and plots of ``arena correlate``."""
+    from gen_eval.arena import correlation_plots as plots
+
+    def page() -> bytes:
+        from api.services.arena.page import arena_page
+
+        return arena_page(
+            "gen-eval arena: scores and people",
+            ratings=found.ratings,
+            correlations=found.correlations,
+            columns=(found.rating_columns, found.score_columns),
+            metric_comparisons=tuple(found.comparisons.values()),
+            joint=found.joint,
+            accuracies=tuple(found.by_vote.values()),
+            notes=found.notes,
+            sources=found.sources,
+            real=found.real,
+        )
+
+    drawn: dict[str, Callable[[], Figure]] = {}
+    for name, pair in found.correlations.pairs.items():
+        rating, score = _column(found.rating_columns, name), _column(found.score_columns, name)
+        drawn[f"scatter-{name}"] = partial(plots.scatter, pair, rating=rating, score=score)
+        drawn[f"leave-one-out-{name}"] = partial(plots.leave_one_out, pair)
+    for name, comparison in found.comparisons.items():
+        drawn[f"metrics-{name}"] = partial(plots.metrics_side_by_side, comparison)
+    return Outputs(
+        {
+            ".html": page,
+            ".json": lambda: _encoded(found.to_json()),
+            ".csv": lambda: _tables().correlations_csv(found.correlations),
+            ".tex": lambda: _tables().correlations_latex(found.correlations),
+        },
+        drawn,
+    )
+
+
+def _column(columns: Mapping[str, SystemColumn], x: str) -> SystemColumn | None:
+    return next((one for one in columns.values() if one.key == x), None)
+
+
+def agreement_outputs(found: AgreementOfVotes) -> Outputs:
+    """Report and plots of ``arena agree``."""
+    from gen_eval.arena import plots
+
+    def page() -> bytes:
+        from api.services.arena.page import arena_page
+
+        return arena_page(
+            "gen-eval arena: agreement",
+            agreements=tuple(found.questions.values()),
+            balance=found.balance,
+            pair_counts=found.balance.pairs,
+            rejected=found.votes.rejected,
+            sources=(("votes", found.source),),
+        )
+
+    drawn: dict[str, Callable[[], Figure]] = {
+        f"wins-{name}": partial(plots.win_matrix, found.balance.pairs, name)
+        for name in QUESTIONS
+        if name in found.questions
+    }
+    return Outputs({".html": page, ".json": lambda: _encoded(found.to_json())}, drawn)
+
+
+__all__ = [
+    "Outputs",
+    "agreement_outputs",
+    "correlation_outputs",
+    "rating_outputs",
+    "write_output",
+    "write_plots",
+]
