@@ -111,7 +111,7 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
     """An empty figure of ``width`` x ``height`` inches with one pair of axes."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height))
     return figure, figure.add_subplot()
 
 
@@ -156,10 +156,9 @@ def rows(axes: Axes, names: Sequence[str], *, named: bool = True) -> None:
 
 def settled(figure: Figure) -> Figure:
     """``figure`` with its layout done once and for all, so that whoever draws it, and how often, gets the same."""
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
-    figure.set_layout_engine("none")
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    ConstrainedLayoutEngine().execute(figure)
     return figure
 
 

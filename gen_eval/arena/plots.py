@@ -90,7 +90,7 @@ def several_rating_intervals(
     order = _common_order(list(trackers.values()))
     with drawing():
         width, height = 2.6 + 2.9 * len(trackers), 1.6 + _LINE * max(len(order), 3)
-        figure = Figure(figsize=(width, height), layout="constrained")
+        figure = Figure(figsize=(width, height))
         panels = figure.subplots(1, len(trackers), squeeze=False)[0]
         named = next((place for place, one in enumerate(trackers.values()) if one.reason is None), 0)
         for place, (axes, (name, tracker)) in enumerate(zip(panels, trackers.items(), strict=True)):

@@ -32,9 +32,9 @@ CORRELATION_HEADS = (
     "Spearman",
     "tau-b",
     "without real videos: n",
-    "Pearson",
-    "Spearman",
-    "tau-b",
+    "without: Pearson",
+    "without: Spearman",
+    "without: tau-b",
 )
 
 
@@ -94,7 +94,7 @@ def _pair(name: str, pair: PairCorrelation, ratings: ArenaRatings | None, drawin
     if pair.reason is not None:
         return
     alt = f"r of {name} with each of the {pair.n} systems left out, beside r of all. The table holds the same numbers."
-    yield drawings.add(plots.leave_one_out(pair), "r without each system", alt)
+    yield drawings.add(plots.leave_one_out(pair), alt)
     yield _leave_one_out(pair)
 
 
@@ -102,12 +102,12 @@ def scatter(pair: PairCorrelation, ratings: ArenaRatings | None, drawings: Drawi
     """The labelled scatter of a pair, with the intervals of the ratings where they are known."""
     tracker = None if ratings is None else ratings.trackers.get(pair.rating)
     column = None
-    if tracker is not None:
+    if tracker is not None and all(tracker.ratings.get(one.model) == one.rating for one in pair.points):
         low, high = ({n: v for n, v in side.items() if v is not None} for side in (tracker.lower, tracker.upper))
         column = SystemColumn(pair.rating, tracker.ratings, low, high)
     value = "no value" if pair.pearson is None else f"r {pair.pearson:.3f}"
     alt = f"Scatter of the {pair.rating} rating against the {pair.score} score of {pair.n} systems, {value}."
-    return drawings.add(plots.scatter(pair, rating=column), f"{pair.rating} rating against {pair.score} score", alt)
+    return drawings.add(plots.scatter(pair, rating=column), alt)
 
 
 def pair_remarks(pair: PairCorrelation, start: str = "") -> Iterator[Words]:
@@ -118,7 +118,7 @@ def pair_remarks(pair: PairCorrelation, start: str = "") -> Iterator[Words]:
         most = pair.most_influential
         without = words.coefficient(pair.leave_one_out_pearson[most])
         r = words.coefficient(pair.pearson)
-        yield Words(f"{start}{most} carries most of it: without it r is {without} instead of {r}.")
+        yield Words(f"{start}no system moves r more than {most}: without it r is {without} instead of {r}.")
     if pair.oriented == -1:
         yield Words(f"{start}{pair.sign_note}.", "warning")
     real = f"Real videos among the systems: {wording.listed(pair.real)}." if pair.real else "No real videos among them."
@@ -171,7 +171,7 @@ def _metrics(comparison: MetricComparison, drawings: Drawings) -> Iterator[Part]
         yield Words(f"{best} agrees best by {comparison.by} over n = {comparison.n} systems{without}.")
     figure = plots.metrics_side_by_side(comparison)
     alt = f"Agreement of every metric with the {comparison.rating} rating, with intervals. The table holds the numbers."
-    yield drawings.add(figure, f"Agreement with the {comparison.rating} rating", alt)
+    yield drawings.add(figure, alt)
     yield _agreements(comparison)
     yield Words(f"Intervals: {comparison.drawn}. {comparison.rule}.".replace("..", "."), "note")
     if comparison.left_out:

@@ -20,7 +20,7 @@ _ALPHAS = {
 }
 
 
-def agreement_section(agreements: Sequence[Agreement], warnings: bool = True) -> Section:
+def agreement_section(agreements: Sequence[Agreement]) -> Section:
     """How far people agree, with each other and with themselves."""
     parts: list[Part] = [_agreements(agreements)]
     for one in agreements:
@@ -138,7 +138,7 @@ def balance_section(balance: Balance | None, pair_counts: Sequence[PairCount], d
     for tracker in TRACKERS:
         if any(one.counted[tracker] for one in counts):
             alt = f"Share of the points of every system against every other, {tracker}. The table holds the numbers."
-            parts.append(drawings.add(plots.win_matrix(counts, tracker), f"Who beat whom: {tracker}", alt))
+            parts.append(drawings.add(plots.win_matrix(counts, tracker), alt))
     if counts:
         parts.append(_pairs(counts))
     return Section("balance", "The votes", tuple(parts))

@@ -14,6 +14,7 @@ SINGLE_ORDER = (
     "A single pass of Elo depends on the order of the votes, in which nothing is measured: it is a display, not an "
     "estimate. The mean over random orders, or Bradley-Terry, does not depend on it."
 )
+_PEOPLE = "people: "
 _SIDE_BY_SIDE = 4
 _REJECTED = 200
 _DIFFERENCES = 2000
@@ -35,12 +36,13 @@ def automatic_section(
     automatic: Mapping[str, ArenaRatings], human: ArenaRatings | None, drawings: Drawings, real: Sequence[str]
 ) -> Section:
     """Arenas in which a metric votes, beside the one in which people do."""
-    columns: dict[str, TrackerRatings] = {}
-    for name, tracker in ({} if human is None else human.trackers).items():
-        columns[f"people: {name}"] = tracker
+    people = {} if human is None else human.trackers
+    columns = {f"{_PEOPLE}{name}": tracker for name, tracker in people.items()}
     for metric, arena in automatic.items():
         for name, tracker in arena.trackers.items():
             columns[metric if name in {metric, "overall"} else f"{metric}: {name}"] = tracker
+    # the others of people's trackers are drawn among the ratings
+    aside = {f"{_PEOPLE}{name}" for name in people if name != "overall"} if "overall" in people else set()
     parts: list[Part] = [
         Words(
             "Here a metric votes: of two videos of one sample the one with the better score wins. The ratings are made "
@@ -48,13 +50,13 @@ def automatic_section(
             "contradicts itself from sample to sample."
         ),
         _beside_each_other(columns),
-        *_pictures(columns, drawings, real),
+        *_pictures({name: one for name, one in columns.items() if name not in aside}, drawings, real),
     ]
-    for metric, arena in automatic.items():
-        for tracker in arena.trackers.values():
-            parts += _about(tracker, f"{metric}: ")
+    for name, tracker in columns.items():
+        if not name.startswith(_PEOPLE):
+            parts += _about(tracker, f"{name}: ")
             if tracker.reason is None:
-                parts.append(_table(tracker, f"Ratings by {metric}", folded=f"ratings by {metric}"))
+                parts.append(_table(tracker, f"Ratings by {name}", folded=f"ratings by {name}"))
     return Section("automatic", "Automatic arenas", tuple(parts))
 
 
@@ -93,7 +95,7 @@ def _pictures(trackers: Mapping[str, TrackerRatings], drawings: Drawings, real: 
             figure = plots.several_rating_intervals(dict(several), real=real)
         names = ", ".join(name for name, _ in several)
         alt = f"Dots with bars: rating and interval of every system, {names}. The tables hold the same numbers."
-        yield drawings.add(figure, f"Ratings with intervals: {names}", alt)
+        yield drawings.add(figure, alt)
 
 
 def _tracker(tracker: TrackerRatings, drawings: Drawings, real: Sequence[str]) -> Iterator[Part]:
@@ -109,7 +111,7 @@ def _tracker(tracker: TrackerRatings, drawings: Drawings, real: Sequence[str]) -
     if tracker.order_spread:
         yield _spread(tracker)
         alt = f"Mean, standard deviation and range of each rating over random orders of the votes, {tracker.tracker}."
-        yield drawings.add(plots.order_spread(tracker, real=real), "What the order of the votes does", alt)
+        yield drawings.add(plots.order_spread(tracker, real=real), alt)
     if tracker.differences:
         yield _differences(tracker)
 

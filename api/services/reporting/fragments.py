@@ -63,10 +63,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: SVG without names of its own that could meet those of another, without style and script."""
+    """A figure: SVG without names of its own that could meet those of another, without style and script.
+
+    Attributes:
+        says: what it shows, for those who see it and those who do not.
+    """
 
     form: ClassVar[str] = "picture"
-    title: str
+    says: str
     svg: str
 
 

@@ -37,13 +37,12 @@ class Drawings:
         self._classes: dict[str, str] = {}
         self._count = 0
 
-    def add(self, figure: Figure, title: str, alt: str) -> Picture:
+    def add(self, figure: Figure, says: str) -> Picture:
         """A figure of :mod:`gen_eval.arena.plots` as part of the page.
 
         Args:
             figure: what is drawn.
-            title: what stands above it.
-            alt: what it shows, for those who do not see it.
+            says: what it shows, for those who see it and those who do not.
         """
         from gen_eval.arena.drawing import encoded
 
@@ -51,7 +50,7 @@ class Drawings:
         key = f"f{self._count}"
         # matplotlib's own output; names in it are escaped text, and it declares no entity
         root = ElementTree.fromstring(encoded(figure, ".svg", salt=key))  # noqa: S314
-        return Picture(title, "".join(self._root(root, key, alt)))
+        return Picture(says, "".join(self._root(root, key, says)))
 
     @property
     def style(self) -> str:
@@ -60,12 +59,12 @@ class Drawings:
             return ""
         return _BASE + "".join(f".plot .{name}{{{style}}}" for style, name in self._classes.items())
 
-    def _root(self, root: ElementTree.Element, key: str, alt: str) -> Iterator[str]:
+    def _root(self, root: ElementTree.Element, key: str, says: str) -> Iterator[str]:
         box = root.get("viewBox", "0 0 1 1")
         width, height = (f"{float(side) * _PIXELS_PER_POINT:.0f}" for side in box.split()[2:])
         used = {found[1] for one in root.iter() for value in one.attrib.values() if (found := _REFERENCE.match(value))}
         yield f'<svg class="plot" viewBox="{escape(box)}" width="{width}" height="{height}" role="img"'
-        yield f' aria-labelledby="{key}-title"><title id="{key}-title">{escape(alt)}</title>'
+        yield f' aria-labelledby="{key}-title"><title id="{key}-title">{escape(says)}</title>'
         for child in root:
             yield from self._element(child, key, used)
         yield "</svg>"
