@@ -180,6 +180,10 @@ def _uncertainty(
         return None, without_interval(comparisons.models, ratings, base=rule.base, scale=rule.scale), None
     unit = comparisons.unit if options.clusters is None else options.clusters
     units = comparisons.clusters(unit)[1]
+    if units < 2:
+        words = f"no interval: all votes are of one of the {unit}, and nothing is known of how much others would differ"
+        none = IntervalRule("none", options.level, unit, units, seed=options.seed, words=words)
+        return None, without_interval(comparisons.models, ratings, base=rule.base, scale=rule.scale), none
     draws = elo_resamples(
         comparisons, options.resamples, shuffled=mean, unit=unit, rule=options.rule, seed=options.seed
     )
