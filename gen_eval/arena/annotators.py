@@ -22,6 +22,8 @@ WARN_VOTES = 10
 WARN_KAPPA = 0.0
 """Kappa against the rest up to which an annotator agrees no more than chance would."""
 
+_ROUNDING = 1e-12  # one who always says the same has a kappa of 0 but for this
+
 WARN_TIME = 1 / 3
 """Share of the others' typical time below which an annotator is called fast."""
 
@@ -210,7 +212,9 @@ def _report(
     }
     warned = {
         "always_same": len(answers) >= WARN_VOTES and len(by_side) == 1,
-        "below_chance": against.items >= WARN_VOTES and kappa.value is not None and kappa.value <= WARN_KAPPA,
+        "below_chance": against.items >= WARN_VOTES
+        and kappa.value is not None
+        and kappa.value <= WARN_KAPPA + _ROUNDING,
         "fast": fast,
     }
     return AnnotatorReport(

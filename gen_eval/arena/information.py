@@ -106,8 +106,9 @@ def information_of(comparisons: Comparisons, unit: Unit | None = None) -> Inform
         unit = "votes"
     theta = model.maxima(cells.counts[None])[0][0]
     bread = np.linalg.inv(pinned(model.information(theta)[None], len(cells.models)))[0]
-    spread = covariance(comparisons, model, theta, unit)
-    alone = float(np.trace(covariance(comparisons, model, theta, "votes")))
+    independent = covariance(comparisons, model, theta, "votes")
+    spread = independent if unit == "votes" else covariance(comparisons, model, theta, unit)
+    alone = float(np.trace(independent))
     chance = expit(theta[cells.a] - theta[cells.b])
     expected = float((cells.counts * chance * (1 - chance)).sum())
     return Information(
