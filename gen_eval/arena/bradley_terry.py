@@ -7,6 +7,7 @@ the quarters of the overall tracker go in as they are. Ratings are ``initial + s
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -163,7 +164,7 @@ class HalfTies:
 
     def maxima(self, counts: Floats, start: Floats | None = None) -> tuple[Floats, Flags]:
         """``(R, M)``, or ``(R, M + 1)`` with the side term, and which rows have a finite maximum."""
-        found = fitting.fit(self.cells, counts, ridge=self.ridge, side=self.side, weights=self.weights, start=start)
+        found = self._problem.fit(counts, start=start)
         x = np.concatenate([found.theta, found.side[:, None]], axis=1) if self.side else found.theta
         return x, found.identified
 
@@ -194,7 +195,11 @@ class HalfTies:
         """The side term in points."""
         return self.per_logit * raw
 
-    @property
+    @cached_property
+    def _problem(self) -> fitting.Problem:
+        return fitting.Problem(self.cells, self.ridge, self.side, self.weights)
+
+    @cached_property
     def _terms(self) -> Terms:
         return Terms.each(self.cells, side=self.side)
 

@@ -10,6 +10,7 @@ logistic loss: Bach 2010, Electronic Journal of Statistics 4); no search along t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import log_expit
@@ -68,54 +69,137 @@ def fit(
             twice that when each is one vote.
         side: whether to fit what standing on the left is worth.
         weights: ``(C,)`` weight of a comparison in each cell; ones without.
-        start: ``(M,)`` strengths, or ``(M + 1,)`` with the side term last, near which the maxima are expected. It
-            moves the number of steps; results agree to about 1e-10.
+        start: ``(M,)`` strengths, or ``(M + 1,)`` with the side term last, near which the maxima are expected: those
+            of all votes, for resamples. It moves the number of steps; results agree to about 1e-10.
         block: entries of ``(resamples, M, M)`` held at a time; changes memory and speed, never the result.
 
     Raises:
         ValueError: a ridge outside its range.
         ArithmeticError: no end was reached, which no data are known to bring about.
     """
-    if not (ridge == 0 or LEAST_RIDGE <= ridge < np.inf):
-        raise ValueError(f"ridge is {ridge}; expected 0 (none) or a finite number of {LEAST_RIDGE:g} or more")
-    terms = Terms.of(cells, side=side)
-    weight = np.ones(len(cells)) if weights is None else weights
-    got, lost = cells.score * weight, (1 - cells.score) * weight
-    graph = WinGraph(terms, *(terms.totals((cells.counts * share)[None])[0] for share in (got, lost)))
-    systems = len(cells.models)
-    x = np.zeros((len(counts), systems + side))
-    kept = np.ones(len(counts), dtype=bool)
-    origin = np.zeros(systems + side) if start is None else start
-    rows = max(1, (_BLOCK if block is None else block) // systems**2)
-    for first in range(0, len(counts), rows):
-        part = slice(first, first + rows)
-        wins, losses = terms.totals(counts[part] * got), terms.totals(counts[part] * lost)
-        if not ridge:
-            kept[part] = graph.identified(wins, losses)
-        x[part][kept[part]] = _maxima(terms, wins[kept[part]], losses[kept[part]], ridge, origin)
-    x[:, :systems] -= x[:, :systems].mean(axis=1, keepdims=True)
-    return Fit(x[:, :systems], x[:, -1] if side else np.zeros(len(counts)), kept)
+    return Problem(cells, ridge=ridge, side=side, weights=weights).fit(counts, start=start, block=block)
 
 
-def _maxima(terms: Terms, wins: Floats, losses: Floats, ridge: float, start: Floats) -> Floats:
+@dataclass(frozen=True)
+class Problem:
+    """What all weightings of the same cells have in common; see :func:`fit`.
+
+    Raises:
+        ValueError: a ridge outside its range.
+    """
+
+    cells: Cells
+    ridge: float = 0.0
+    side: bool = False
+    weights: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.ridge == 0 or LEAST_RIDGE <= self.ridge < np.inf):
+            raise ValueError(f"ridge is {self.ridge}; expected 0 (none) or a finite number of {LEAST_RIDGE:g} or more")
+
+    def fit(self, counts: Floats, *, start: Floats | None = None, block: int | None = None) -> Fit:
+        """Fit R weightings ``(R, C)``; see :func:`fit`."""
+        terms, ridge, systems = self._terms, self.ridge, len(self.cells.models)
+        x = np.zeros((len(counts), systems + self.side))
+        kept = np.full(len(counts), self._possible)
+        if self._possible:
+            begin = _Begin.at(terms, self._points[0] + self._points[1], ridge, start)
+            rows = max(1, (_BLOCK if block is None else block) // systems**2)
+            for first in range(0, len(counts), rows):
+                part = slice(first, first + rows)
+                wins, losses = (terms.totals(counts[part] * share) for share in self._shares)
+                if not ridge:
+                    kept[part] = self._graph.identified(wins, losses)
+                x[part][kept[part]] = _maxima(terms, wins[kept[part]], losses[kept[part]], ridge, begin)
+        x[:, :systems] -= x[:, :systems].mean(axis=1, keepdims=True)
+        return Fit(x[:, :systems], x[:, -1] if self.side else np.zeros(len(counts)), kept)
+
+    @cached_property
+    def _terms(self) -> Terms:
+        return Terms.of(self.cells, side=self.side)
+
+    @cached_property
+    def _shares(self) -> tuple[Floats, Floats]:
+        """``(C,)`` points of a and of b from one comparison in each cell."""
+        weights = np.ones(len(self.cells)) if self.weights is None else self.weights
+        return self.cells.score * weights, (1 - self.cells.score) * weights
+
+    @cached_property
+    def _points(self) -> tuple[Floats, Floats]:
+        """``(1, T)`` points of a and of b in all votes."""
+        wins, losses = (self._terms.totals((self.cells.counts * share)[None]) for share in self._shares)
+        return wins, losses
+
+    @cached_property
+    def _graph(self) -> WinGraph:
+        return WinGraph(self._terms, self._points[0][0], self._points[1][0])
+
+    @cached_property
+    def _possible(self) -> bool:
+        """Whether all votes have a maximum; if not, no weighting of their cells has one."""
+        return bool(self.ridge) or bool(self._graph.identified(*self._points)[0])
+
+
+@dataclass(frozen=True)
+class _Begin:
+    """Where Newton's method begins: one step from a common point, with the curvature that all votes have there.
+
+    For a resample of many votes this step is as good as its own, and needs no matrix of its own.
+
+    Attributes:
+        x: ``(K,)`` the common point.
+        chance: ``(1, T)`` there.
+        inverse: ``(K, K)`` of the second derivatives there; ``None`` to begin at the point itself.
+    """
+
+    x: Floats
+    chance: Floats
+    inverse: Floats | None
+
+    @classmethod
+    def at(cls, terms: Terms, games: Floats, ridge: float, start: Floats | None) -> _Begin:
+        """From ``(1, T)`` comparisons of all votes."""
+        x = np.zeros(terms.systems + terms.side) if start is None else start
+        chance = chances_of(terms.logits(x[None]))
+        if start is None:
+            return cls(x, chance, None)
+        matrix = pinned(hessian(terms, games * chance * (1 - chance), ridge), terms.systems)
+        return cls(x, chance, np.linalg.inv(matrix)[0])
+
+    def points(self, terms: Terms, wins: Floats, games: Floats, ridge: float) -> Floats:
+        """``(R, K)``; a step that would go far is not taken."""
+        x = np.tile(self.x, (len(wins), 1))
+        if self.inverse is None:
+            return x
+        slope = gradient(terms, wins - games * self.chance) - ridge * self.x
+        # not a matrix product, which may round differently for blocks of another size
+        step = np.add.reduce(slope[:, None, :] * self.inverse, axis=2)
+        near = _largest_change(step, terms) <= 1
+        x[near] += step[near]
+        return x
+
+
+def _maxima(terms: Terms, wins: Floats, losses: Floats, ridge: float, begin: _Begin) -> Floats:
     """``(R, M)`` or ``(R, M + 1)`` maxima by Newton's method, each row by itself."""
     games = wins + losses
-    x = np.tile(start, (len(wins), 1))
+    found = begin.points(terms, wins, games, ridge)
+    x, rows, change = found, np.arange(len(wins)), np.full(len(wins), np.inf)
     tolerance = np.maximum(GRADIENT, _ROUNDING * games.sum(axis=1))
-    rows = np.arange(len(wins))
-    change = np.full(len(wins), np.inf)
     for _ in range(_MOST_STEPS):
-        chance = chances_of(terms.logits(x[rows]))
-        slope = gradient(terms, wins[rows] - games[rows] * chance) - ridge * x[rows]
-        open_ = (np.abs(slope).max(axis=1) > tolerance[rows]) | (change[rows] > _LAST_STEP)
-        if not open_.any():
-            return x
-        rows, chance, slope = rows[open_], chance[open_], slope[open_]
-        step = _newton_step(hessian(terms, games[rows] * chance * (1 - chance), ridge), slope, terms.systems)
-        change[rows] = largest = _largest_change(step, terms)
-        factor = np.where(largest > 1, np.log1p(largest) / np.maximum(largest, 1), 1.0)
-        x[rows] += factor[:, None] * step
-    raise ArithmeticError(f"{len(rows)} of {len(wins)} fits took more than {_MOST_STEPS} steps; give a larger ridge")
+        chance = chances_of(terms.logits(x))
+        slope = gradient(terms, wins - games * chance) - ridge * x
+        left = (np.abs(slope).max(axis=1) > tolerance) | (change > _LAST_STEP)
+        if not left.all():  # rows at their maximum leave
+            found[rows[~left]] = x[~left]
+            if not left.any():
+                return found
+            rows, x, wins, games, tolerance = (one[left] for one in (rows, x, wins, games, tolerance))
+            chance, slope = chance[left], slope[left]
+        step = _newton_step(hessian(terms, games * chance * (1 - chance), ridge), slope, terms.systems)
+        change = _largest_change(step, terms)
+        factor = np.where(change > 1, np.log1p(change) / np.maximum(change, 1), 1.0)
+        x = x + factor[:, None] * step
+    raise ArithmeticError(f"{len(rows)} of {len(found)} fits took more than {_MOST_STEPS} steps; give a larger ridge")
 
 
 def chances_of(logits: Floats) -> Floats:
@@ -142,7 +226,7 @@ def hessian(terms: Terms, curvature: Floats, ridge: float) -> Floats:
     systems, unknowns = terms.systems, terms.systems + terms.side
     found = np.zeros((len(curvature), unknowns, unknowns))
     flat = found.reshape(len(curvature), unknowns**2)
-    both = np.add.reduceat(curvature, terms.pair_starts, axis=1)
+    both = np.add.reduceat(curvature, terms.pair_starts, axis=1) if len(terms.pair_starts) < len(terms) else curvature
     a, b = terms.a[terms.pair_starts], terms.b[terms.pair_starts]
     flat[:, a * unknowns + b] = flat[:, b * unknowns + a] = -both
     first, second = terms.by_system(curvature)
@@ -196,6 +280,7 @@ __all__ = [
     "GRADIENT",
     "LEAST_RIDGE",
     "Fit",
+    "Problem",
     "chances_of",
     "fit",
     "gradient",
