@@ -205,7 +205,10 @@ def agree(
     plot_format: _PlotFormat = "svg",
     json: options.Json = False,
 ) -> int:
-    """How far annotators agree, what each of them does, and how the votes are spread."""
+    """How far annotators agree, and how votes are spread.
+
+    Agreement between people and with themselves, what each annotator does, votes by system and pair.
+    """
     from api.services import arena
 
     found = arena.agreement_of_votes(votes, resamples=resamples, seed=seed)
