@@ -81,9 +81,13 @@ def _rows(path: Path, rejected: list[Rejected]) -> Iterable[TableRow]:
 
 
 def _of_videos(rows: Iterator[TableRow]) -> Iterable[TableRow]:
-    """The rows, none of which is left when the first has no sample: then they are of systems."""
+    """The rows, none of which is left when they have no samples: then they are of systems."""
     first = next(rows, None)
-    return () if first is None or "sample" not in first.record else chain((first,), rows)
+    if first is not None and "sample" in first.record:
+        return chain((first,), rows)
+    if first is not None and any("sample" in row.record for row in rows):
+        raise InputError(f"{first.where} has no sample, and later rows have; name it in all, or keep tables apart")
+    return ()
 
 
 def _document_rows(document: Mapping[str, Any], path: Path, rejected: list[Rejected]) -> Iterator[TableRow]:

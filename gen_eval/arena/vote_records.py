@@ -54,8 +54,8 @@ def vote_of(record: Mapping[str, Any]) -> Vote:
         quality=answer_of(fields.get("quality"), "quality"),
         plausibility=answer_of(fields.get("plausibility"), "plausibility"),
         time=clock.seconds,
-        seed_a=None if "seed_a" not in fields else seed_of(fields["seed_a"]),
-        seed_b=None if "seed_b" not in fields else seed_of(fields["seed_b"]),
+        seed_a=_seed(fields.get("seed_a")),
+        seed_b=_seed(fields.get("seed_b")),
         shown_left=_side(fields.get("shown_left")),
         seconds=_duration(fields.get("seconds")),
         extra={name: value for name, value in fields.items() if name not in _KNOWN},
@@ -102,6 +102,12 @@ def answer_of(value: Any, question: str) -> Answer | None:
         allowed = f"{', '.join(_LABELS)}, or nothing when it was not answered"
         raise Refused(Rejection.UNKNOWN_LABEL, f"{question} is {value!r:.80}; expected {allowed}")
     return answer
+
+
+def _seed(value: Any) -> str | None:
+    if isinstance(value, float) and value.is_integer():  # a column of whole numbers with gaps
+        value = int(value)
+    return None if value is None else seed_of(value)
 
 
 def _side(value: Any) -> Literal["a", "b"] | None:

@@ -7,7 +7,7 @@ score of a vote is the mean of the two. A vote that answers one question counts 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import product
@@ -103,6 +103,20 @@ class Vote:
         """Share of the point that A gets, 0..1; ``None`` when the vote does not count for ``tracker``."""
         found = self.answers(tracker)
         return sum(one.score for one in found) / len(found) if found else None
+
+    @property
+    def swapped(self) -> Vote:
+        """The same vote with A and B exchanged."""
+        return replace(
+            self,
+            model_a=self.model_b,
+            model_b=self.model_a,
+            quality=None if self.quality is None else self.quality.swapped,
+            plausibility=None if self.plausibility is None else self.plausibility.swapped,
+            seed_a=self.seed_b,
+            seed_b=self.seed_a,
+            shown_left=None if self.shown_left is None else "b" if self.shown_left == "a" else "a",
+        )
 
 
 @dataclass(frozen=True)

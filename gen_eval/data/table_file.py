@@ -7,11 +7,13 @@ any content is left out.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import datetime
 import decimal
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -129,7 +131,8 @@ def _csv_rows(path: Path, rejected: list[Rejected], needed: Collection[str], cal
                     record = {name: cell for name, cell in zip(names, cells, strict=True) if name}
                     yield TableRow(f"{path.name}:{number}", number, record)
     except UnicodeDecodeError as error:
-        raise InputError(f"{called} {path} is no UTF-8 text ({error}); save it as CSV in UTF-8") from error
+        kind = "UTF-16" if error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "no UTF-8"
+        raise InputError(f"{called} {path} is {kind} text ({error}); save it as CSV in UTF-8") from error
     except csv.Error as error:
         raise InputError(f"{called} {path} cannot be read as CSV near line {first}: {error}") from error
     except (OSError, ValueError) as error:
@@ -153,10 +156,11 @@ def _header(names: Sequence[str], path: Path, needed: Collection[str], called: s
     Raises:
         InputError: two have one name, or one that is needed is not there.
     """
-    twice = sorted({name for name in names if name and names.count(name) > 1}) if len({*names}) < len(names) else []
-    if twice:
-        raise InputError(f"{called} {path} has several columns {twice[0]:.60}; keep one of each name")
-    missing = [name for name in needed if name not in names]
+    counts = Counter(names)
+    twice = next((name for name, count in counts.items() if name and count > 1), None)
+    if twice is not None:
+        raise InputError(f"{called} {path} has several columns {twice:.60}; keep one of each name")
+    missing = [name for name in needed if name not in counts]
     if missing:
         shown = ", ".join(f"{name!r:.40}" for name in names[:20]) or "none"
         raise InputError(
@@ -188,7 +192,7 @@ def _parquet_rows(path: Path, rejected: list[Rejected], needed: Collection[str],
             _check_size(file.metadata, path, called)
             names = _header([name.strip() for name in file.schema_arrow.names], path, needed, called)
             yield from object_rows(enumerate(_parquet_records(file, names), 1), f"{path.name} row", rejected)
-    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, LookupError) as error:
         raise InputError(f"{called} {path} cannot be read as Parquet: {error}") from error
 
 
