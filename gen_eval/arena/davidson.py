@@ -37,6 +37,7 @@ NO_TIES = -700.0
 """log nu where no vote is a tie: nu is 0."""
 
 _SMALLEST = 1e-9  # shares of wins and losses below this are rounding
+_NO_CURVATURE = 1e-200  # of log nu at NO_TIES, e^-700 a vote
 _ROUNDING = 1e-14
 _LAST_STEP = 1e-5
 _MOST_STEPS = 500
@@ -231,7 +232,7 @@ def _information(terms: Terms, games: Floats, chances: tuple[Floats, Floats, Flo
     found[:, :-1, :-1] = hessian(terms, games * (above + below - gap**2) / 4, ridge)
     found[:, -1, :-1] = found[:, :-1, -1] = gradient(terms, -games * gap * even / 2)
     own = (games * even * (1 - even)).sum(axis=1) + ridge
-    found[:, -1, -1] = np.where(own > 0, own, 1.0)
+    found[:, -1, -1] = np.where(own > _NO_CURVATURE, own, 1.0)
     return found
 
 
