@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import Literal
 
 import numpy as np
@@ -84,8 +85,9 @@ class Comparisons:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of everything that moves a rating, in the order given."""
-        columns = [self.a.tolist(), self.b.tolist(), self.score.tolist(), self.tie.tolist(), self.left.tolist()]
-        return digest_of([self.models, *columns, self.samples, self.annotators, self.times])
+        columns = np.stack([self.a, self.b, self.score, self.tie, self.left]).astype("<f8")
+        numbers = sha256(columns.tobytes()).hexdigest()  # as text they would take longer than a fit
+        return digest_of([self.models, numbers, self.samples, self.annotators, self.times])
 
     @cached_property
     def repeated(self) -> bool:
