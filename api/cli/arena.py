@@ -42,11 +42,15 @@ _PairFloor = Annotated[
     int | None, typer.Option(min=1, help="Weigh each vote by 1 / max(votes of its pair, N); default: equal weights.")
 ]
 _Interval = Annotated[
-    Literal["bootstrap", "sandwich"], typer.Option(help="Which intervals stand first (bradley-terry; both are given).")
+    Literal["bootstrap", "sandwich"],
+    typer.Option(metavar="<name>", help="bootstrap or sandwich intervals (bradley-terry gives both; these first)."),
 ]
 _Clusters = Annotated[
     Literal["votes", "samples", "annotators"] | None,
-    typer.Option(help="What is independent; default: votes if everybody judged each sample once, else samples."),
+    typer.Option(
+        metavar="<unit>",
+        help="Independent are votes, samples or annotators; default: votes if each judged a sample once, else samples.",
+    ),
 ]
 _Resamples = Annotated[
     int | None, typer.Option(min=0, help="Of each bootstrap; default 10,000 (elo 1,000), 0 for none.")
@@ -59,7 +63,10 @@ _Metrics = Annotated[str | None, typer.Option(help="Only these metrics, separate
 _Report = Annotated[Path | None, typer.Option(help="Write .html, .json, .csv or .tex.")]
 _Plots = Annotated[Path | None, typer.Option(help="Folder for the plots.")]
 _PlotFormat = Annotated[Literal["svg", "png"], typer.Option(help="Form of the plots.")]
-_Tracker = Annotated[Literal["quality", "plausibility", "overall"], typer.Option(help="Which ratings.")]
+_Tracker = Annotated[
+    Literal["quality", "plausibility", "overall"],
+    typer.Option(metavar="<name>", help="Ratings of quality, plausibility or overall."),
+]
 
 
 @app.callback()
