@@ -1,7 +1,8 @@
 """Ratings from votes against plain references: ``python -m bench.arena``.
 
 Elo over random orders against one Python loop an order. The loop runs a few orders only and its time is multiplied;
-both sides are compared on one order before anything is timed. One thread.
+both sides are compared on one order before anything is timed. Bradley-Terry with the intervals of 1,000 resamples
+against single fits of the package choix, which get the same votes; ratings are compared first. One thread.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
+import choix
 import numpy as np
 
 from bench.measure import Comparison, compare, save, table
-from gen_eval.arena import Comparisons, elo_orders
+from gen_eval.arena import Comparisons, bradley_terry, elo_orders
+from gen_eval.arena.comparisons import Unit
 from gen_eval.arena.elo_chains import elo_ratings
 
 _ELO_TARGET = 8.0
@@ -80,6 +84,42 @@ def bench_elo(votes: int, systems: int, permutations: int, rounds: int) -> Compa
     )
 
 
+# --- Bradley-Terry -------------------------------------------------------------------------------------------------
+
+
+def decided(votes: Comparisons, *, samples: int) -> Comparisons:
+    """The same votes without ties, which choix does not know; halves go to either side in turn."""
+    turns = np.arange(len(votes)) % 2 == 0
+    return replace(
+        votes,
+        score=np.where((votes.score > 0.5) | ((votes.score == 0.5) & turns), 1.0, 0.0),
+        tie=np.zeros(len(votes)),
+        samples=tuple(str(place % samples) for place in range(len(votes))),
+    )
+
+
+def bench_bradley_terry(votes: int, systems: int, clusters: Unit, fits: int, rounds: int) -> Comparison:
+    """Ratings, 1,000 resamples, differences and places in at most the time of ``fits`` fits of choix."""
+    comparisons = decided(random_votes(votes, systems), samples=votes // 50)
+    rows = zip(comparisons.a.tolist(), comparisons.b.tolist(), comparisons.score.tolist(), strict=True)
+    data = [(a, b) if score else (b, a) for a, b, score in rows]
+    strengths = choix.ilsr_pairwise(systems, data)
+    ours = bradley_terry(comparisons, clusters=clusters, resamples=1)
+    ratings = np.array(list(ours.ratings.values()), dtype=np.float64)
+    apart = np.abs(ratings - 1000 - 400 / np.log(10) * (strengths - strengths.mean())).max()
+    if apart > 1e-5:
+        sys.exit(f"Bradley-Terry: ours and choix are {apart:.2g} points apart")
+    return compare(
+        f"Bradley-Terry, 1,000 resamples of {clusters}, {votes:,} votes, {systems} systems",
+        lambda: bradley_terry(comparisons, clusters=clusters, resamples=1_000),
+        lambda: choix.ilsr_pairwise(systems, data),
+        rounds=rounds,
+        target=1.0 if votes >= 100_000 else None,  # a resample of fewer votes costs us as much, and choix less
+        note=f"one fit of choix.ilsr_pairwise, its time taken for {fits}",
+        plain_share=1 / fits,
+    )
+
+
 # --- all -----------------------------------------------------------------------------------------------------------
 
 
@@ -90,8 +130,10 @@ def main(arguments: Sequence[str] | None = None) -> bool:
     parser.add_argument("--quick", action="store_true", help="one round and fewer votes")
     options = parser.parse_args(arguments)
     rounds = 1 if options.quick else options.rounds
-    chosen = bench_elo(10_000, 50, 200, rounds) if options.quick else bench_elo(100_000, 50, 1_000, rounds)
-    results = [chosen]
+    votes = 10_000 if options.quick else 100_000
+    chosen = bench_elo(votes, 50, votes // 100 if options.quick else 1_000, rounds)
+    fits: tuple[tuple[Unit, int], ...] = (("votes", 5), ("samples", 20))
+    results = [chosen, *(bench_bradley_terry(votes, 50, unit, most, rounds) for unit, most in fits)]
     print(table(results))
     bounded = chosen.ours_peak is None or chosen.ours_peak <= _ELO_MEMORY
     if not bounded:
