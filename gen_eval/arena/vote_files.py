@@ -174,7 +174,9 @@ def _made(vote: Vote) -> Vote:
 
 
 def _is_triple(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 3
+    return (type(value) is tuple and len(value) == 3) or (
+        isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 3
+    )
 
 
 def _entries(given: Sequence[Any], damaged: list[Rejected]) -> Iterator[_Entry | TableRow]:
