@@ -1,8 +1,8 @@
 """Sequential Elo, over one order of the votes and over many orders at once.
 
-Ratings are held as ``x = (R - initial) ln(base) / (2 scale)``; A's expected share is ``(1 + tanh(x_A - x_B)) / 2``. A
-vote moves both systems by one number, whose sign changes when the sides are swapped: swapping A and B changes no bit,
-ties among equals change nothing, and the sum stays.
+Ratings are held in logits, ``x = (R - initial) ln(base) / scale``; what A's expected share is above one half is an odd
+function of ``x_A - x_B``. A vote moves both systems by one number, whose sign changes when the sides are swapped: so
+swapping A and B changes no bit, ties among equals change nothing, and the sum stays.
 
 Many orders run as *chains*: the loop goes over the votes, and one step takes the next vote of every chain. Chains are
 made in blocks, so that memory is bounded; each draws from a stream of its own, so that its bits do not depend on the
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from gen_eval.arena.comparisons import Comparisons, Ints, Unit
 from gen_eval.stats.summaries import Floats, finite_number
@@ -61,8 +62,13 @@ class EloRule:
 
     @property
     def per_point(self) -> float:
-        """What a rating point is in x."""
-        return math.log(self.base) / (2 * self.scale)
+        """Logits of a rating point."""
+        return math.log(self.base) / self.scale
+
+    @property
+    def most(self) -> float:
+        """Most logits that a vote can move."""
+        return self.k * self.per_point
 
 
 def elo_path(comparisons: Comparisons, rule: EloRule = EloRule()) -> Floats:
@@ -78,11 +84,10 @@ def elo_path(comparisons: Comparisons, rule: EloRule = EloRule()) -> Floats:
     >>> elo_path(Comparisons.of([("x", "y", 1.0)])).tolist()
     [[1016.0, 984.0]]
     """
-    half = rule.k * rule.per_point / 2
     now, path = [0.0] * len(comparisons.models), []
-    drives = ((2 * comparisons.score - 1) * half).tolist()
+    drives = ((comparisons.score - 0.5) * rule.most).tolist()
     for a, b, drive in zip(comparisons.a.tolist(), comparisons.b.tolist(), drives, strict=True):
-        move = drive - half * math.tanh(now[a] - now[b])
+        move = drive - rule.most * math.tanh((now[a] - now[b]) / 2) / 2
         now[a] += move
         now[b] -= move
         path.append((now[a], now[b]))
@@ -194,7 +199,7 @@ class _Packing:
     codes: Ints
 
     @classmethod
-    def of(cls, comparisons: Comparisons, half: float) -> _Packing:
+    def of(cls, comparisons: Comparisons, most: float) -> _Packing:
         models = len(comparisons.models)
         scores, place = np.unique(comparisons.score, return_inverse=True)
         systems, points = models.bit_length(), len(scores).bit_length()
@@ -202,7 +207,7 @@ class _Packing:
             systems=systems,
             points=points,
             nothing=models,
-            drives=(2 * np.append(scores, 0.5) - 1) * half,
+            drives=(np.append(scores, 0.5) - 0.5) * most,
             codes=(comparisons.a << (systems + points)) | (comparisons.b << points) | place,
         )
 
@@ -242,13 +247,12 @@ def _run(
     comparisons: Comparisons, rule: EloRule, order: Callable[[Ints, int], Ints], chains: int, memory: int
 ) -> Floats:
     """``(chains, M)`` last ratings; ``order`` gives the codes of one chain in the order in which they count."""
-    half = rule.k * rule.per_point / 2
-    packing = _Packing.of(comparisons, half)
-    most = max(1, memory // max(1, packing.dtype.itemsize * len(comparisons)))
+    packing = _Packing.of(comparisons, rule.most)
+    together = max(1, memory // max(1, packing.dtype.itemsize * len(comparisons)))
     ratings = np.empty((chains, len(comparisons.models)))
-    for part in np.array_split(np.arange(chains), -(-chains // most)) if chains else []:
+    for part in np.array_split(np.arange(chains), -(-chains // together)) if chains else []:
         orders = _below_each_other((order(packing.codes, chain) for chain in part.tolist()), len(part), packing)
-        ratings[part[0] : part[-1] + 1] = _last(orders, packing, half)
+        ratings[part[0] : part[-1] + 1] = _last(orders, packing, rule.most)
     return rule.initial + ratings / rule.per_point
 
 
@@ -264,7 +268,7 @@ def _below_each_other(rows: Iterable[Ints], chains: int, packing: _Packing) -> C
     return orders
 
 
-def _last(orders: Codes, packing: _Packing, half: float) -> Floats:
+def _last(orders: Codes, packing: _Packing, most: float) -> Floats:
     """``(chains, M)`` x after the last step."""
     chains, length = orders.shape
     x = np.zeros((chains, packing.nothing + 1))
@@ -273,20 +277,24 @@ def _last(orders: Codes, packing: _Packing, half: float) -> Floats:
     for start in range(0, length, _STEPS):
         codes = np.ascontiguousarray(orders[:, start : start + _STEPS].T)
         packing.unpack(codes, first, chunk)
-        _walk(x.reshape(-1), chunk.places[: len(codes)].reshape(len(codes), -1), chunk.drives[: len(codes)], half)
+        _walk(x.reshape(-1), chunk.places[: len(codes)].reshape(len(codes), -1), chunk.drives[: len(codes)], most)
     return x[:, :-1]
 
 
-def _walk(x: Floats, places: Ints, drives: Floats, half: float) -> None:
+def _walk(x: Floats, places: Ints, drives: Floats, most: float) -> None:
     """Steps in turn; one step moves two entries of ``x`` for each chain."""
     chains = drives.shape[1]
-    pair, move, factor = np.empty(2 * chains), np.empty(chains), np.array(half)
+    pair, gap, move = np.empty(2 * chains), np.empty(chains), np.empty(chains)
     a, b = pair[:chains], pair[chains:]
+    half, factor = np.array(0.5), np.array(most)
     for place, drive in zip(places, drives, strict=True):
         x.take(place, None, pair, "clip")  # "raise" would copy the output first
-        np.subtract(a, b, move)
-        np.tanh(move, move)
+        np.subtract(a, b, gap)
+        np.abs(gap, move)
+        expit(move, move)  # of the size alone, so that it is odd to the last bit; half as long as np.tanh
+        np.subtract(move, half, move)
         np.multiply(move, factor, move)
+        np.copysign(move, gap, move)
         np.subtract(drive, move, move)
         np.add(a, move, a)
         np.subtract(b, move, b)
