@@ -135,6 +135,9 @@ def _masked(pearson: Floats, spearman: Floats, tau: Floats, defined: Bools) -> C
 
 def _of_rows(x: Floats, y: Floats) -> Coefficients:
     rows, n = x.shape
+    if n < LEAST_PAIRS:
+        nothing = np.zeros(rows)
+        return Coefficients(nothing, nothing, nothing, nothing > 0)
     ranks_x, ranks_y = _row_ranks(x), _row_ranks(y)
     surplus, untied_x, untied_y = np.zeros(rows), np.zeros(rows), np.zeros(rows)
     for sign_x, sign_y in _signs(ranks_x, ranks_y):
@@ -142,7 +145,7 @@ def _of_rows(x: Floats, y: Floats) -> Coefficients:
         untied_x += np.abs(sign_x).sum(axis=1)
         untied_y += np.abs(sign_y).sum(axis=1)
     ones = np.ones((1, n))
-    defined = (untied_x > 0) & (untied_y > 0) & (n >= LEAST_PAIRS)
+    defined = (untied_x > 0) & (untied_y > 0)
     pearson, clear = _weighted_r(_row_scaled(x), _row_scaled(y), ones)
     spearman, _ = _weighted_r(ranks_x, ranks_y, ones)
     return _masked(pearson, spearman, _tau(surplus, untied_x, untied_y), defined & clear)

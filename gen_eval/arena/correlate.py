@@ -10,9 +10,10 @@ import numpy as np
 from gen_eval.arena.coefficients import COEFFICIENTS, Coefficient, counted_coefficients, drawn_counts
 from gen_eval.arena.correlations import Correlations, Ends, PairCorrelation, Point, Subset
 from gen_eval.arena.permutation import permutation_test
+from gen_eval.arena.resampled_ends import percentile_ends
 from gen_eval.arena.systems import SystemColumn
-from gen_eval.stats.correlation import LEAST_PAIRS, kendall_tau_b, pearson, spearman
-from gen_eval.stats.intervals import percentile_interval
+from gen_eval.stats.correlation import kendall_tau_b, pearson, spearman
+from gen_eval.stats.intervals import check_level
 from gen_eval.stats.resampling import check_resampling
 from gen_eval.stats.summaries import Floats, finite_number
 
@@ -47,6 +48,7 @@ def correlate(
         ValueError: two columns of one side have one x, a number is not finite, or an argument is outside its range.
     """
     check_resampling(1, resamples, seed)
+    check_level(level)
     rated, scored = _by_key(ratings, "ratings"), _by_key(scores, "scores")
     pairs = {
         key: _pair(key, column, scored[key], frozenset(real), resamples, seed, level)
@@ -126,7 +128,8 @@ def _pair(
     left, right = x.tolist(), y.tolist()
     r, rho, tau = pearson(left, right, level=level), spearman(left, right), kendall_tau_b(left, right)
     order = np.lexsort((y, x))
-    bootstrap, undefined = _bootstrap(x[order], y[order], resamples, seed, level)
+    whole = Subset(r.n, r.value, rho.value, tau.value, r.reason)
+    bootstrap = _bootstrap(x[order], y[order], whole, resamples, seed, level)
     without = _leave_one_out(_Systems(names, x, y))
     kept = np.array([name not in real for name in names], dtype=bool)
     return PairCorrelation(
@@ -143,8 +146,9 @@ def _pair(
         kendall_tau_b=tau.value,
         kendall_p=tau.p_value,
         permutation=permutation_test(x[order], y[order], seed=seed),
-        bootstrap=bootstrap,
-        bootstrap_undefined=undefined,
+        bootstrap=bootstrap.ends,
+        bootstrap_widened=bootstrap.widened,
+        bootstrap_undefined=bootstrap.undefined,
         resamples=resamples,
         seed=seed,
         level=level,
@@ -161,22 +165,27 @@ def _pair(
     )
 
 
-def _bootstrap(
-    x: Floats, y: Floats, resamples: int, seed: int, level: float
-) -> tuple[dict[Coefficient, Ends | None], int]:
-    """Ends by coefficient, and how many resamples have no coefficient."""
-    nothing: dict[Coefficient, Ends | None] = dict.fromkeys(COEFFICIENTS)
-    if len(x) < LEAST_PAIRS or x.min() == x.max() or y.min() == y.max():
-        return nothing, 0
+class _Bootstrap(NamedTuple):
+    ends: dict[Coefficient, Ends | None]
+    widened: tuple[Coefficient, ...]
+    undefined: int
+
+
+def _bootstrap(x: Floats, y: Floats, whole: Subset, resamples: int, seed: int, level: float) -> _Bootstrap:
+    ends: dict[Coefficient, Ends | None] = dict.fromkeys(COEFFICIENTS)
+    if whole.reason is not None:
+        return _Bootstrap(ends, (), 0)
     drawn = counted_coefficients(x, y, drawn_counts(len(x), resamples, seed))
-    undefined = int(np.count_nonzero(~drawn.defined))
-    if undefined == resamples:
-        return nothing, undefined
-    ends: dict[Coefficient, Ends | None] = {}
+    widened: list[Coefficient] = []
     for name in COEFFICIENTS:
-        interval = percentile_interval(drawn.of(name)[drawn.defined], level, resamples, "systems resampled")
-        ends[name] = (interval.lower, interval.upper)
-    return ends, undefined
+        value = whole.value(name)
+        if value is None or not drawn.defined.any():
+            continue
+        found = percentile_ends(drawn.of(name)[drawn.defined], value, level)
+        ends[name] = found.ends
+        if found.widened:
+            widened.append(name)
+    return _Bootstrap(ends, tuple(widened), int(np.count_nonzero(~drawn.defined)))
 
 
 def _leave_one_out(systems: _Systems) -> dict[Coefficient, dict[str, float | None]]:

@@ -46,6 +46,11 @@ class Subset:
     kendall_tau_b: float | None
     reason: Reason | None
 
+    def value(self, name: Coefficient) -> float | None:
+        """The coefficient of that name."""
+        found: float | None = getattr(self, name)
+        return found
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {**vars(self), "reason": None if self.reason is None else str(self.reason)}
@@ -72,6 +77,7 @@ class PairCorrelation:
         kendall_p: two-sided, exact without ties, else normal.
         permutation: two-sided p values that assume nothing about the distribution.
         bootstrap: by coefficient, ends of the percentile interval over resamples of the systems.
+        bootstrap_widened: coefficients whose percentiles left out their value, so that an end was moved to it.
         bootstrap_undefined: resamples without a coefficient (fewer than two different values); left out.
         resamples: that were drawn.
         seed: of the draws.
@@ -102,6 +108,7 @@ class PairCorrelation:
     kendall_p: float | None
     permutation: PermutationTest
     bootstrap: Mapping[Coefficient, Ends | None]
+    bootstrap_widened: tuple[Coefficient, ...]
     bootstrap_undefined: int
     resamples: int
     seed: int
@@ -180,6 +187,7 @@ class PairCorrelation:
             f"bootstrap_{percent}": _listed(self.bootstrap["pearson"]),
             f"bootstrap_spearman_{percent}": _listed(self.bootstrap["spearman"]),
             f"bootstrap_kendall_{percent}": _listed(self.bootstrap["kendall_tau_b"]),
+            "bootstrap_widened": list(self.bootstrap_widened),
             "bootstrap_undefined": self.bootstrap_undefined,
             "resamples": self.resamples,
             "seed": self.seed,
@@ -207,7 +215,7 @@ class PairCorrelation:
         if self.without_real is None:
             lines.append("  no real videos among the systems")
         else:
-            figures = ", ".join(_figure(getattr(self.without_real, name)) for name in COEFFICIENTS)
+            figures = ", ".join(_figure(self.without_real.value(name)) for name in COEFFICIENTS)
             lines.append(f"  without real videos ({', '.join(self.real)}): Pearson, Spearman, tau-b {figures}")
         return "\n".join(lines)
 

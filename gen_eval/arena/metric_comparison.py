@@ -21,9 +21,10 @@ from gen_eval.arena.correlate import REAL, common_systems, numbers_of, subset_of
 from gen_eval.arena.correlations import level_name
 from gen_eval.arena.dependent_correlations import WilliamsTest, williams_test
 from gen_eval.arena.metric_comparisons import MetricAgreement, MetricComparison, MetricDifference
+from gen_eval.arena.resampled_ends import percentile_ends
 from gen_eval.arena.systems import SystemColumn
 from gen_eval.stats.correlation import pearson
-from gen_eval.stats.intervals import percentile_interval
+from gen_eval.stats.intervals import check_level
 from gen_eval.stats.multiple import holm
 from gen_eval.stats.paired import chances_of
 from gen_eval.stats.resampling import check_resampling
@@ -43,7 +44,7 @@ class Draws(Protocol):
 
     @property
     def scores(self) -> Mapping[str, Floats]:
-        """By metric ``(R, M)``."""
+        """By metric ``(R, M)``, errors with their sign as given."""
 
     @property
     def defined(self) -> Bools:
@@ -89,8 +90,7 @@ def compare_metrics(
         raise ValueError("scores hold no metric; give at least one column of scores")
     if by not in COEFFICIENTS:
         raise ValueError(f"by is {by!r}; expected one of {', '.join(COEFFICIENTS)}")
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; it lies strictly between 0 and 1 (95 % is 0.95)")
+    check_level(level)
     check_resampling(1, resamples, seed)
     data = _Data.of(rating, scores, frozenset(real))
     drawn = data.drawn(by, resamples, seed) if draws is None else data.taken(by, draws)
@@ -126,17 +126,19 @@ class _Data:
     names: tuple[str, ...]
     x: Floats
     metrics: Mapping[str, Floats]  # turned, so that larger is more agreement
+    signs: Mapping[str, float]
     kept: Bools  # systems that are no real videos
 
     @classmethod
     def of(cls, rating: SystemColumn, scores: Mapping[str, SystemColumn], real: frozenset[str]) -> _Data:
         names, _ = common_systems([rating, *scores.values()])
         x = numbers_of(rating, names)
-        columns = {name: _sign(rating, column) * numbers_of(column, names) for name, column in scores.items()}
+        signs = {name: _sign(rating, column) for name, column in scores.items()}
+        columns = {name: signs[name] * numbers_of(column, names) for name, column in scores.items()}
         order = np.lexsort([*columns.values(), x])
         placed = tuple(names[place] for place in order.tolist())
         kept = np.array([name not in real for name in placed], dtype=bool)
-        return cls(placed, x[order], {name: column[order] for name, column in columns.items()}, kept)
+        return cls(placed, x[order], {name: column[order] for name, column in columns.items()}, signs, kept)
 
     def drawn(self, by: Coefficient, resamples: int, seed: int) -> dict[str, _Drawn]:
         if not self.names:
@@ -152,8 +154,8 @@ class _Data:
         places = [draws.models.index(name) for name in self.names]
         ratings = draws.ratings[:, places]
         found = {}
-        for name in self.metrics:
-            coefficients = row_coefficients(ratings, draws.scores[name][:, places])
+        for name, sign in self.signs.items():
+            coefficients = row_coefficients(ratings, sign * draws.scores[name][:, places])
             found[name] = _Drawn(coefficients.of(by), coefficients.defined & draws.defined)
         return found
 
@@ -172,8 +174,9 @@ def _agreement(
 ) -> MetricAgreement:
     whole = subset_of(data.x, data.metrics[name])
     ends = None
-    if whole.reason is None and drawn.defined.any():
-        ends = percentile_interval(drawn.values[drawn.defined], level, len(drawn.values), by)
+    value = whole.value(by)
+    if value is not None and drawn.defined.any():
+        ends = percentile_ends(drawn.values[drawn.defined], value, level)
     without = None if data.kept.all() else subset_of(data.x[data.kept], data.metrics[name][data.kept])
     return MetricAgreement(
         name=name,
@@ -217,7 +220,7 @@ def _differences(
         differences = drawn[a].values[both] - drawn[b].values[both]
         # rounding of two equal metrics is no difference
         differences[np.abs(differences) < _ROUNDING] = 0.0
-        ends = percentile_interval(differences, level, len(both), by) if len(differences) else None
+        ends = percentile_ends(differences, max(0.0, high - low), level) if len(differences) else None
         above, p = chances_of(differences) if len(differences) else (None, None)
         test = _williams(high, low, data, a, b) if by == "pearson" else None
         found.append(

@@ -168,7 +168,7 @@ def ratio_intervals(
     Raises:
         ValueError: see :func:`bootstrap_ratio`.
     """
-    _check_level(level)
+    check_level(level)
     checked = [_ratio_columns(above, below) for above, below in pairs]
     columns = np.concatenate(checked, axis=1)
     sums = resampled_sums(columns, resamples=resamples, seed=seed, block=block)
@@ -190,7 +190,12 @@ def _ratio_columns(numerators: ArrayLike, denominators: ArrayLike) -> Floats:
     return columns
 
 
-def _check_level(level: float) -> None:
+def check_level(level: float) -> None:
+    """Refuse what is no nominal coverage.
+
+    Raises:
+        ValueError: the level does not lie strictly between 0 and 1.
+    """
     if not 0 < level < 1:
         raise ValueError(f"level is {level}; it lies strictly between 0 and 1 (95 % is 0.95)")
 
@@ -213,7 +218,7 @@ def resampled_means(
     Raises:
         ValueError: see :func:`bootstrap_mean`.
     """
-    _check_level(level)
+    check_level(level)
     check_resampling(len(values), resamples, seed)
     filled = np.ones(values.shape, dtype=bool) if present is None else present
     weighted = np.flatnonzero(~filled.all(axis=0)) if clusters is None else np.arange(values.shape[1])
