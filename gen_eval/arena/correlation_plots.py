@@ -177,6 +177,7 @@ def _ends(column: SystemColumn | None, model: str) -> list[float] | None:
 
 def _name_points(axes: Axes, pair: PairCorrelation, rating: SystemColumn | None, score: SystemColumn | None) -> None:
     """Names beside the points, with a thin line where they had to go further off."""
+    axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())  # what follows moves no point
     ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.6}
     texts = [axes.text(0, 0, label(one.model, _SHORT), fontsize=8.5, zorder=1.6, bbox=ground) for one in pair.points]
     boxes = [text.get_window_extent() for text in texts]
@@ -192,7 +193,6 @@ def _name_points(axes: Axes, pair: PairCorrelation, rating: SystemColumn | None,
         if place.led:
             nearest = np.clip(pixel, (place.x, place.y), (place.x + size[0], place.y + size[1]))
             axes.plot(*back.transform([pixel, nearest]).T, color=SOFT, linewidth=0.7, zorder=1.7)
-    axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
 
 
 def _obstacles(axes: Axes, pair: PairCorrelation, rating: SystemColumn | None, score: SystemColumn | None) -> Boxes:

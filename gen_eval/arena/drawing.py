@@ -142,6 +142,7 @@ def titled(axes: Axes, title: str, *lines: str) -> None:
             textcoords="offset points",
             color=SOFT,
             fontsize=9,
+            in_layout=False,  # a long line must not narrow the axes; its height is in the pad of the title
         )
 
 

@@ -18,7 +18,8 @@ from gen_eval.stats.summaries import Floats
 _ROUNDS = 4
 _DISTANCES = (7.0, 15.0, 28.0, 45.0, 66.0)
 _ANGLES = (0, 180, 45, -45, 135, -135, 90, -90)
-_OVERLAP, _HIDDEN, _OUTSIDE, _FAR = 1.0, 1.5, 6.0, 4.0
+_OVERLAP, _HIDDEN, _CROSSED, _OUTSIDE, _FAR = 1.0, 1.5, 0.3, 200.0, 4.0
+"""What it costs to lie on a square pixel of a label, a point, an obstacle; a pixel outside; the way to the point."""
 
 Boxes = NDArray[np.float64]
 """``(K, 4)`` rectangles: left, bottom, right, top."""
@@ -40,12 +41,12 @@ def place_labels(points: Floats, sizes: Floats, frame: Sequence[float], obstacle
         points: ``(n, 2)`` points, in the pixels of the drawing.
         sizes: ``(n, 2)`` width and height of each label.
         frame: left, bottom, right and top of the area that labels stay within.
-        obstacles: further rectangles to keep clear of, as error bars.
+        obstacles: rectangles to keep clear of where that is cheap, as error bars.
     """
     marks = np.concatenate([points - 5, points + 5], axis=1)
-    fixed = marks if obstacles is None else np.concatenate([marks, obstacles])
+    crossed = np.zeros((0, 4)) if obstacles is None else obstacles
     choices = [_choices(point, size) for point, size in zip(points, sizes, strict=True)]
-    costs = [_fixed_cost(boxes, far, fixed, frame) for boxes, far in choices]
+    costs = [_fixed_cost(boxes, far, marks, crossed, frame) for boxes, far in choices]
     near = np.hypot(*(points[:, None, :] - points[None, :, :]).transpose(2, 0, 1))
     crowded = np.argsort(-(near < 90).sum(axis=1), kind="stable")
     chosen: dict[int, int] = {}
@@ -55,7 +56,7 @@ def place_labels(points: Floats, sizes: Floats, frame: Sequence[float], obstacle
             boxes = choices[index][0]
             chosen[index] = int(np.argmin(costs[index] + _OVERLAP * _shared(boxes, others)))
     return [
-        Place(float(boxes[chosen[index], 0]), float(boxes[chosen[index], 1]), bool(far[chosen[index]] > 0.2))
+        Place(float(boxes[chosen[index], 0]), float(boxes[chosen[index], 1]), bool(far[chosen[index]] > 0.1))
         for index, (boxes, far) in enumerate(choices)
     ]
 
@@ -74,12 +75,13 @@ def _choices(point: Floats, size: Floats) -> tuple[Boxes, Floats]:
     return np.array(boxes), np.array(far)
 
 
-def _fixed_cost(boxes: Boxes, far: Floats, fixed: Boxes, frame: Sequence[float]) -> Floats:
+def _fixed_cost(boxes: Boxes, far: Floats, marks: Boxes, crossed: Boxes, frame: Sequence[float]) -> Floats:
     """What a place costs whatever the other labels do: points hidden, parts outside, the way to the point."""
     low, high = np.array([frame[0], frame[1]]), np.array([frame[2], frame[3]])
     outside = np.maximum(low - boxes[:, :2], 0).sum(axis=1) + np.maximum(boxes[:, 2:] - high, 0).sum(axis=1)
     order = 0.2 * (np.arange(len(boxes)) % len(_ANGLES))
-    cost: Floats = _HIDDEN * _shared(boxes, fixed) + _OUTSIDE * outside + _FAR * (10 * far + order)
+    hidden = _HIDDEN * _shared(boxes, marks) + _CROSSED * _shared(boxes, crossed)
+    cost: Floats = hidden + _OUTSIDE * outside + _FAR * (10 * far + order)
     return cost
 
 

@@ -158,9 +158,9 @@ def win_matrix(
         colours = LinearSegmentedColormap.from_list("points", ["#f08a3c", "#f9cba4", "#ffffff", "#b5d6ef", "#5aa5da"])
         _cells(axes, names, shares, colours, numbered=numbered)
         votes = sum(one.counted[question] for one in counts)
-        small = "% of the points, number of votes below; " if numbered else ""
-        colour = f"{votes:,} votes; blue: the row is ahead, orange: behind, dark grey: no votes"
-        titled(axes, f"{label(question)}: row against column", f"{small}{colour}")
+        small = f"{votes:,} votes" + ("; in a cell % of the points and number of votes" if numbered else "")
+        colours_say = "blue: the row is ahead, orange: behind, dark grey: no votes"
+        titled(axes, f"{label(question)}: row against column", small, colours_say)
         return settled(figure)
 
 

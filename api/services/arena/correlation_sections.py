@@ -113,12 +113,12 @@ def scatter(pair: PairCorrelation, ratings: ArenaRatings | None, drawings: Drawi
 def pair_remarks(pair: PairCorrelation, start: str = "") -> Iterator[Words]:
     """What r alone hides, in sentences."""
     if pair.reason is not None:
-        yield Words(f"{start}no correlation, n = {pair.n}. {words.why(pair.reason)}.", "warning")
+        yield Words(f"{start}No correlation, n = {pair.n}. {words.why(pair.reason)}.", "warning")
     elif pair.most_influential is not None:
         most = pair.most_influential
         without = words.coefficient(pair.leave_one_out_pearson[most])
         r = words.coefficient(pair.pearson)
-        yield Words(f"{start}no system moves r more than {most}: without it r is {without} instead of {r}.")
+        yield Words(f"{start}No system moves r more than {most}: without it r is {without} instead of {r}.")
     if pair.oriented == -1:
         yield Words(f"{start}{pair.sign_note}.", "warning")
     real = f"Real videos among the systems: {wording.listed(pair.real)}." if pair.real else "No real videos among them."
@@ -130,7 +130,7 @@ def pair_remarks(pair: PairCorrelation, start: str = "") -> Iterator[Words]:
     )
     left = "; ".join(f"{where}: {wording.listed(names, 20)}" for where, names in gaps if names)
     if left:
-        yield Words(f"{start}systems that do not count: {left}.", "note")
+        yield Words(f"{start}Systems that do not count: {left}.", "note")
     if pair.bootstrap_undefined:
         yield Words(
             f"{start}{pair.bootstrap_undefined:,} of {pair.resamples:,} resamples had no coefficient; left out.", "note"

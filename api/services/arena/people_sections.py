@@ -11,12 +11,13 @@ from api.services.reporting.inline_svg import Drawings
 from gen_eval.arena import Agreement, Balance, PairCount, plots
 from gen_eval.arena.shares import Share
 from gen_eval.arena.votes import QUESTIONS, TRACKERS
+from gen_eval.stats import Interval
 
 _MOST = 500
 _ALPHAS = {
-    "nominal": "alpha, four answers",
-    "ties_merged": "alpha, ties as one",
-    "interval": "alpha, 1 / ½ / 0",
+    "nominal": "Krippendorff's alpha, four answers",
+    "ties_merged": "alpha, both ties as one",
+    "interval": "alpha, interval on 1, ½, 0",
 }
 
 
@@ -25,57 +26,43 @@ def agreement_section(agreements: Sequence[Agreement]) -> Section:
     parts: list[Part] = [_agreements(agreements)]
     for one in agreements:
         if one.reason is not None:
-            parts.append(Words(f"{one.question}: {one.message} ({words.why(one.reason)}).", "warning"))
+            parts.append(Words(f"{one.question}: {one.message} ({one.reason}).", "warning"))
     for one in agreements:
         parts += _annotators(one)
     return Section("agreement", "Agreement between people", tuple(parts))
 
 
 def _agreements(agreements: Sequence[Agreement]) -> Table:
-    heads = (
-        "question",
-        "answers",
-        "shared items",
-        "raw agreement",
-        "interval",
-        *(f"{title}{what}" for title in _ALPHAS.values() for what in ("", ", interval")),
-        "mean kappa",
-        "asked again: same answer",
-        "with sides swapped",
-    )
-    lines = []
-    for one in agreements:
-        raw = one.raw.interval
-        alphas = [one.alphas.get(name) for name in _ALPHAS]
-        shown = [
-            cell
-            for alpha in alphas
-            for cell in (
-                words.NO_VALUE
-                if alpha is None
-                else words.coefficient(alpha.value)
-                if alpha.value is not None
-                else str(alpha.reason),
-                words.NO_VALUE
-                if alpha is None or alpha.interval is None
-                else words.ends(alpha.interval.lower, alpha.interval.upper, 2),
-            )
-        ]
-        kappa = words.coefficient(one.mean_kappa)
-        lines.append(
-            (
-                one.question,
-                f"{one.votes:,}",
-                f"{one.shared:,} of {one.items:,}",
-                words.percent(one.raw.value) + (f" of {one.raw.n:,} pairs" if one.raw.n else ""),
-                words.NO_VALUE if raw is None else words.percent_ends(raw.lower, raw.upper),
-                *shown,
-                f"{kappa} ({wording.counted(one.kappas, 'pair')})" if one.kappas else kappa,
-                share(one.consistency.everything),
-                share(one.consistency.swapped),
-            )
-        )
-    return Table.of("Agreement on items that several people judged; 0 is what chance gives, 1 is perfect", heads, lines)
+    measures = [dict(_measures(one)) for one in agreements]
+    names = list(dict.fromkeys(name for one in measures for name in one))
+    lines = [(name, *(one.get(name, words.NO_VALUE) for one in measures)) for name in names]
+    caption = "Agreement on items that several people judged; of kappa and alpha 0 is what chance gives, 1 is perfect"
+    return Table.of(caption, ("measure", *(one.question for one in agreements)), lines)
+
+
+def _measures(agreement: Agreement) -> Iterator[tuple[str, str]]:
+    yield "answers", f"{agreement.votes:,}"
+    yield "items that several judged", f"{agreement.shared:,} of {agreement.items:,}"
+    raw = agreement.raw
+    pairs = f" of {raw.n:,} pairs of answers" if raw.n else ""
+    yield "raw agreement", f"{words.percent(raw.value)}{pairs}{_within(raw.interval, 100)}"
+    for name, title in _ALPHAS.items():
+        alpha = agreement.alphas.get(name)
+        if alpha is not None:
+            value = str(alpha.reason) if alpha.value is None else words.coefficient(alpha.value)
+            yield title, f"{value}{_within(alpha.interval)}"
+    if agreement.kappas:
+        pairs = wording.counted(agreement.kappas, "pair")
+        yield "mean of Cohen's kappas", f"{words.coefficient(agreement.mean_kappa)} ({pairs} of annotators)"
+    consistency = agreement.consistency
+    yield "asked again: same answer", share(consistency.everything)
+    yield "asked again, sides exchanged: same answer", share(consistency.swapped)
+
+
+def _within(interval: Interval | None, scale: float = 1) -> str:
+    if interval is None:
+        return ""
+    return f" [{words.ends(interval.lower, interval.upper, 1 if scale > 1 else 2, scale=scale)}]"
 
 
 def _annotators(agreement: Agreement) -> Iterator[Part]:
@@ -105,7 +92,9 @@ def _annotators(agreement: Agreement) -> Iterator[Part]:
                 f"{one.shared:,}",
                 share(one.agreement),
                 words.coefficient(one.kappa) if one.reason is None else str(one.reason),
-                *(share(part) for part in (one.ties, one.both_good, one.both_bad, one.a, one.left)),
+                *(words.percent(part.value) for part in (one.ties, one.both_good, one.both_bad)),
+                share(one.a),
+                share(one.left),
                 words.NO_VALUE if one.median_seconds is None else f"{one.median_seconds:.1f} (n = {one.timed:,})",
                 share(one.consistency.everything),
                 ", ".join(one.warnings) or "none",

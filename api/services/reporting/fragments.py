@@ -5,9 +5,9 @@ All is text that the template escapes, but for the drawings, which :mod:`api.ser
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -102,4 +102,17 @@ class Fragment:
     style: str = field(default="", repr=False)
 
 
-__all__ = ["Facts", "Fragment", "Heading", "Part", "Picture", "Section", "Table", "Words"]
+@dataclass(frozen=True)
+class People:
+    """What people say of the systems of a report, made when a form asks for it.
+
+    Attributes:
+        fragment: sections for a page.
+        document: plain JSON values.
+    """
+
+    fragment: Callable[[], Fragment]
+    document: Callable[[], dict[str, Any]]
+
+
+__all__ = ["Facts", "Fragment", "Heading", "Part", "People", "Picture", "Section", "Table", "Words"]
