@@ -20,6 +20,8 @@ Report = Annotated[Path, typer.Option(help="File to write; its ending chooses .h
 TableOnly = Annotated[
     bool, typer.Option("--table", help="Only the table as the benchmark prints it (.csv, .json or .tex).")
 ]
+Votes = Annotated[Path | None, typer.Option(help="Votes of people on these systems; .html and .json show them beside.")]
+Ratings = Annotated[Path | None, typer.Option(help="Ratings by people, when there are no votes (docs/files.md).")]
 Baseline = Annotated[
     list[Path], typer.Argument(metavar="RUN", help="The baseline first, then the runs to compare with it.")
 ]
@@ -32,20 +34,37 @@ Whole = Annotated[Path, typer.Option(help="Folder of the merged run; continued w
 
 
 @door
-def report(runs: Runs, out: Report, table: TableOnly = False, store: options.Store = None) -> int:
+def report(
+    runs: Runs,
+    out: Report,
+    table: TableOnly = False,
+    votes: Votes = None,
+    ratings: Ratings = None,
+    store: options.Store = None,
+) -> int:
     """Write a report of one run, or of several side by side.
 
-    The numbers are printed too, as their benchmark prints them.
+    The numbers are printed too, as their benchmark prints them. With votes or ratings it says how far they agree with
+    people.
     """
     from api.cli.tables import print_published
     from api.services.reporting import write_report
     from api.services.results import RunResults
 
     results = [RunResults.read(path, store=store) for path in runs]
-    write_report(results, out, table=table)
+    people, code = None, EXIT_DONE
+    if votes is not None or ratings is not None:
+        from api.cli.tables_of_arena import print_correlations
+        from api.services.arena import people_of
+
+        people, found = people_of(tuple(runs), votes=votes, ratings=ratings, store=store)
+        code = found.exit_code
+    write_report(results, out, table=table, people=people)
     print_published(console(), results)
+    if people is not None:
+        print_correlations(console(), found)
     note(f"report: {out}")
-    return EXIT_DONE
+    return code
 
 
 @door

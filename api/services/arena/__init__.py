@@ -10,6 +10,7 @@ from api.services.arena.outputs import (
     write_output,
     write_plots,
 )
+from api.services.arena.people import people_of
 from api.services.arena.rating import REAL, Rated, RateRequest, RatingRules, rate
 from gen_eval.arena import Correlations, PairCorrelation
 
@@ -30,6 +31,7 @@ __all__ = [
     "correlate_scores",
     "correlation_outputs",
     "next_votes",
+    "people_of",
     "rate",
     "rating_outputs",
     "votes_needed",
