@@ -8,7 +8,7 @@ from pathlib import Path
 from api.services.facts import facts_of
 from api.services.results import RunResults
 from api.services.systems import System, systems_of
-from gen_eval.arena.systems import SystemColumn, VideoScores
+from gen_eval.arena.systems import SAME, SystemColumn, VideoScores
 from gen_eval.arena.tables import read_scores
 from gen_eval.arena.video_scores import read_video_scores
 from gen_eval.data.benchmark import Rejected
@@ -74,14 +74,15 @@ def _of_system(system: System, protocol: str) -> dict[str, SystemColumn]:
     source = ", ".join(f"run {run.run[:12]}" for run in system.runs)
     numbers: dict[str, Aggregate | Total] = {name: one.main for name, one in system.under(protocol).items()}
     numbers |= {name: totals[protocol] for name, totals in system.totals.items() if protocol in totals}
-    return {name: _column(name, one, system.label, source) for name, one in numbers.items()}
+    # under the names that files have: the Domain Score is the x `domain`
+    return {SAME.get(name, name): _column(name, one, system.label, source) for name, one in numbers.items()}
 
 
 def _column(name: str, one: Aggregate | Total, label: str, source: str) -> SystemColumn:
     better = True if isinstance(one, Total) else facts_of(name).higher_is_better
     lower = {} if one.lower is None else {label: one.lower}
     upper = {} if one.upper is None else {label: one.upper}
-    return SystemColumn(name, {label: one.value}, lower, upper, source, better)
+    return SystemColumn(SAME.get(name, name), {label: one.value}, lower, upper, source, better)
 
 
 def video_scores(
@@ -101,16 +102,26 @@ def video_scores(
     found: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
     for path in paths:
         for metric, values in (_of_run(path, protocol, store) if is_run(path) else _of_file(path, protocol)).items():
-            own = found.setdefault(metric, {})
-            for key, members in values.items():
-                own.setdefault(key, {}).update(members)
-    if missing := [name for name in metrics or () if name not in found]:
-        there = ", ".join(sorted(found)) or "no metric with values of single videos"
-        raise InputError(f"no video has a value of {', '.join(missing)} under {protocol}; the scores hold {there}")
+            _add(found.setdefault(metric, {}), values, metric, path)
+    there = sorted(name for name, values in found.items() if any(values.values()))
+    if missing := [name for name in metrics or () if name not in there]:
+        known = ", ".join(there) or "no metric with values of single videos"
+        raise InputError(f"no video has a value of {', '.join(missing)} under {protocol}; the scores hold {known}")
     return [
         VideoScores(name, found[name], protocol, facts_of(name).higher_is_better)
-        for name in (metrics if metrics is not None else sorted(found))
+        for name in (metrics if metrics is not None else there)
     ]
+
+
+def _add(own: dict[tuple[str, str], dict[str, float]], values: Values, metric: str, path: Path) -> None:
+    for key, members in values.items():
+        known = own.setdefault(key, {})
+        if twice := known.keys() & members.keys():
+            raise InputError(
+                f"{path} gives {metric} of {key[0]!r}, sample {key[1]!r}, member {min(twice)!r} a second time; "
+                "give each run once"
+            )
+        known.update(members)
 
 
 Values = Mapping[tuple[str, str], Mapping[str, float]]
@@ -125,9 +136,11 @@ def _of_run(path: Path, protocol: str, store: str | None) -> dict[str, Values]:
     (system,) = systems_of([results])
     found: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
     for row in results.rows:
-        if row.protocol == protocol and row.value is not None:
+        if row.protocol == protocol:
+            # a video without a value stays known: what has to be left out is counted
             own = found.setdefault(row.metric, {}).setdefault((system.label, row.sample), {})
-            own[row.member] = row.value
+            if row.value is not None:
+                own[row.member] = row.value
     return dict(found)
 
 
