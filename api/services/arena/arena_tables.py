@@ -1,8 +1,7 @@
 r"""The numbers of a human study as CSV for spreadsheets and as LaTeX for papers.
 
-CSV holds unrounded numbers, a line a tracker and system, or a line a pair of rating and score; a text that a spreadsheet
-would take for a formula gets an apostrophe (:func:`api.services.reporting.rows.neutral`). LaTeX needs ``booktabs``;
-everything that comes from outside is escaped.
+CSV holds unrounded numbers; a text that a spreadsheet would take for a formula gets an apostrophe
+(:func:`api.services.reporting.rows.neutral`). LaTeX needs ``booktabs``; everything that comes from outside is escaped.
 """
 
 from __future__ import annotations
@@ -17,9 +16,6 @@ from api.services.reporting.latex import escaped
 from api.services.reporting.rows import neutral
 from gen_eval.arena import ArenaRatings, Correlations, PairCorrelation, TrackerRatings
 from gen_eval.arena.correlations import level_name
-from gen_eval.records import InputError
-
-SUFFIXES = (".csv", ".tex")
 
 _RATING_COLUMNS = (
     "arena",
@@ -61,50 +57,32 @@ _PAIR_COLUMNS = (
 )
 
 
-def ratings_table(
-    suffix: str, ratings: ArenaRatings | None, automatic: Mapping[str, ArenaRatings] | None = None
-) -> bytes:
-    """Ratings, those of people first.
+def ratings_csv(arenas: Mapping[str, ArenaRatings]) -> bytes:
+    """A line a tracker and system; systems without a rating have the reason.
 
     Args:
-        suffix: ``.csv`` or ``.tex``.
-        ratings: by people.
-        automatic: metric -> ratings by its comparisons.
-
-    Raises:
-        InputError: another ending.
+        arenas: ``""`` -> ratings by people, metric -> ratings by its comparisons.
     """
-    arenas = {**({} if ratings is None else {"people": ratings}), **(automatic or {})}
-    if _checked(suffix) == ".csv":
-        return _csv(_RATING_COLUMNS, (line for name, arena in arenas.items() for line in _rating_lines(name, arena)))
+    return _csv(_RATING_COLUMNS, (line for name, arena in arenas.items() for line in _rating_lines(name, arena)))
+
+
+def ratings_latex(arenas: Mapping[str, ArenaRatings]) -> bytes:
+    """A table a tracker; see :func:`ratings_csv`."""
     return _latex(
-        _rating_latex(name, arena.method, tracker)
+        _rating_latex(name or "people", arena.method, tracker)
         for name, arena in arenas.items()
         for tracker in arena.trackers.values()
     )
 
 
-def correlations_table(suffix: str, correlations: Correlations) -> bytes:
-    """Correlations, a line a pair.
+def correlations_csv(correlations: Correlations) -> bytes:
+    """A line a pair of rating and score."""
+    return _csv(_PAIR_COLUMNS, (_pair_line(name, pair) for name, pair in correlations.pairs.items()))
 
-    Args:
-        suffix: ``.csv`` or ``.tex``.
-        correlations: from :func:`gen_eval.arena.correlate`.
 
-    Raises:
-        InputError: another ending.
-    """
-    if _checked(suffix) == ".csv":
-        return _csv(_PAIR_COLUMNS, (_pair_line(name, pair) for name, pair in correlations.pairs.items()))
+def correlations_latex(correlations: Correlations) -> bytes:
+    """One table, a line a pair."""
     return _latex([_pairs_latex(correlations)])
-
-
-def _checked(suffix: str) -> str:
-    if suffix.lower() not in SUFFIXES:
-        raise InputError(
-            f"a table cannot be written as {suffix or 'a name without ending'!r}; use {', '.join(SUFFIXES)}"
-        )
-    return suffix.lower()
 
 
 def _csv(columns: Sequence[str], lines: Iterable[Sequence[Any]]) -> bytes:
@@ -128,7 +106,7 @@ def _rating_lines(arena_name: str, arena: ArenaRatings) -> Iterator[tuple[Any, .
             rank = tracker.ranks.get(model)
             places = (None, None, None) if rank is None else (rank.rank, rank.best, rank.worst)
             yield (
-                arena_name,
+                arena_name or "people",
                 arena.method,
                 tracker.tracker,
                 model,
@@ -244,4 +222,4 @@ def _figure(value: float | None) -> str:
     return "" if value is None else f"${value:.3f}$"
 
 
-__all__ = ["SUFFIXES", "correlations_table", "ratings_table"]
+__all__ = ["correlations_csv", "correlations_latex", "ratings_csv", "ratings_latex"]

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from api.services import wording
 from api.services.arena import words
 from api.services.reporting.fragments import Heading, Part, Section, Table, Words
 from api.services.reporting.inline_svg import Drawings
 from gen_eval.arena import (
-    ArenaRatings,
     Correlations,
     MetricComparison,
     PairCorrelation,
     SystemColumn,
     plots,
 )
+from gen_eval.arena.coefficients import COEFFICIENTS
 from gen_eval.arena.correlations import level_name
-from gen_eval.arena.vote_accuracy import VoteAccuracy
+from gen_eval.arena.joint_results import INTERVAL_RULE, JointCorrelation
 
 _MOST = 500
 
@@ -38,7 +39,17 @@ CORRELATION_HEADS = (
 )
 
 
-def correlations_section(correlations: Correlations, ratings: ArenaRatings | None, drawings: Drawings) -> Section:
+Columns: TypeAlias = tuple[Mapping[str, SystemColumn], Mapping[str, SystemColumn]]
+"""Ratings and scores by name, for their intervals."""
+
+
+def correlations_section(
+    correlations: Correlations,
+    columns: Columns | None,
+    joint: Mapping[str, JointCorrelation],
+    notes: Sequence[str],
+    drawings: Drawings,
+) -> Section:
     """The table of all pairs; then each with its scatter and what every system carries."""
     pairs = correlations.pairs
     parts: list[Part] = [correlation_table(pairs)]
@@ -53,8 +64,11 @@ def correlations_section(correlations: Correlations, ratings: ArenaRatings | Non
     for side, names in correlations.unpaired.items():
         if names:
             parts.append(Words(f"{side.capitalize()} without a partner: {wording.listed(names, 20)}.", "note"))
+    parts += [Words(f"{note}.", "note") for note in notes]
+    if joint:
+        parts += joint_table(joint)
     for name, pair in pairs.items():
-        parts += _pair(name, pair, ratings, drawings)
+        parts += _pair(name, pair, columns, drawings)
     return Section("correlations", "Ratings against scores", tuple(parts))
 
 
@@ -85,12 +99,12 @@ def _correlation_line(name: str, pair: PairCorrelation) -> tuple[str, ...]:
     )
 
 
-def _pair(name: str, pair: PairCorrelation, ratings: ArenaRatings | None, drawings: Drawings) -> Iterator[Part]:
+def _pair(name: str, pair: PairCorrelation, columns: Columns | None, drawings: Drawings) -> Iterator[Part]:
     yield Heading(f"{name}: {pair.rating} against {pair.score}")
     yield from pair_remarks(pair)
     if not pair.points:
         return
-    yield scatter(pair, ratings, drawings)
+    yield scatter(pair, columns, drawings)
     if pair.reason is not None:
         return
     alt = f"r of {name} with each of the {pair.n} systems left out, beside r of all. The table holds the same numbers."
@@ -98,16 +112,16 @@ def _pair(name: str, pair: PairCorrelation, ratings: ArenaRatings | None, drawin
     yield _leave_one_out(pair)
 
 
-def scatter(pair: PairCorrelation, ratings: ArenaRatings | None, drawings: Drawings) -> Part:
-    """The labelled scatter of a pair, with the intervals of the ratings where they are known."""
-    tracker = None if ratings is None else ratings.trackers.get(pair.rating)
-    column = None
-    if tracker is not None and all(tracker.ratings.get(one.model) == one.rating for one in pair.points):
-        low, high = ({n: v for n, v in side.items() if v is not None} for side in (tracker.lower, tracker.upper))
-        column = SystemColumn(pair.rating, tracker.ratings, low, high)
+def scatter(pair: PairCorrelation, columns: Columns | None, drawings: Drawings) -> Part:
+    """The labelled scatter of a pair, with intervals where they are known."""
+    rating, score = (None, None) if columns is None else (_column(side, pair.name) for side in columns)
     value = "no value" if pair.pearson is None else f"r {pair.pearson:.3f}"
     alt = f"Scatter of the {pair.rating} rating against the {pair.score} score of {pair.n} systems, {value}."
-    return drawings.add(plots.scatter(pair, rating=column), alt)
+    return drawings.add(plots.scatter(pair, rating=rating, score=score), alt)
+
+
+def _column(columns: Mapping[str, SystemColumn], x: str) -> SystemColumn | None:
+    return next((one for one in columns.values() if one.key == x), None)
 
 
 def pair_remarks(pair: PairCorrelation, start: str = "") -> Iterator[Words]:
@@ -220,69 +234,50 @@ def _metric_differences(comparison: MetricComparison) -> Table:
     return Table.of(caption, heads, lines, folded=caption.lower(), most=_MOST)
 
 
-def accuracy_section(accuracies: Sequence[VoteAccuracy]) -> Section:
-    """Metrics against single votes."""
-    parts: list[Part] = [
-        Words(
-            "Does the metric's difference of the two shown videos have the sign of the vote? Accuracy is over votes "
-            "without ties (guessing: 50 %); with ties as a third answer the constant guess is the thing to beat."
-        ),
-        _accuracies(accuracies),
-    ]
-    with_pairs = [one for one in accuracies if one.pairs]
-    for one in with_pairs:
-        lines = [
-            (f"{pair.a}, {pair.b}", str(pair.n), str(pair.ties), words.percent(pair.accuracy)) for pair in one.pairs
-        ]
-        caption = f"{one.metric}, {one.tracker}: accuracy by pair of systems"
-        heads = ("systems", "votes without ties", "ties", "accuracy")
-        parts.append(Table.of(caption, heads, lines, folded=caption, most=_MOST))
-    return Section("votes", "Accuracy vote by vote", tuple(parts))
-
-
-def _accuracies(accuracies: Sequence[VoteAccuracy]) -> Table:
+def joint_table(joint: Mapping[str, JointCorrelation]) -> Iterator[Part]:
+    """Correlations with what votes and samples leave open, systems held."""
+    percents = sorted({level_name(one.level) for one in joint.values()})
     heads = (
-        "metric",
-        "question",
-        "accuracy",
+        "pair",
+        "n",
+        "votes",
+        "samples (with both)",
+        "Pearson",
         "interval",
-        "votes without ties",
-        "tied",
-        "of all",
-        "samples",
-        "with ties",
-        "constant guess",
-        "threshold",
-        "left out",
+        "Spearman",
+        "interval",
+        "tau-b",
+        "interval",
+        "no value",
     )
     lines = []
-    for one in accuracies:
-        three = one.three_way
-        gaps = ", ".join(f"{name} {count:,}" for name, count in one.without.items() if count)
-        lines.append(
-            (
-                f"{one.metric} ({one.protocol})" if one.protocol else one.metric,
-                one.tracker,
-                words.percent(one.accuracy),
-                words.percent_ends(one.lower, one.upper),
-                f"{one.n:,}",
-                f"{one.ties:,}",
-                f"{one.N:,}",
-                f"{one.samples:,}",
-                words.NO_VALUE if three is None else words.percent(three.accuracy),
-                words.NO_VALUE if three is None else f"{words.percent(three.majority_accuracy)} ({three.majority})",
-                words.NO_VALUE if three is None else f"{three.threshold:.4g}, {three.rule}",
-                gaps or "none",
-            )
-        )
-    return Table.of("Accuracy of metrics against single votes", heads, lines)
+    for name, one in joint.items():
+        cells = [
+            cell
+            for coefficient in COEFFICIENTS
+            for cell in (words.coefficient(getattr(one, coefficient)), words.both(one.intervals.get(coefficient)))
+        ]
+        if one.reason is not None:
+            cells[0] = str(one.reason)
+        without = ", ".join(f"{cause} {count:,}" for cause, count in one.undefined.items() if count)
+        samples = f"{one.samples:,} ({one.samples_with_both:,})"
+        lines.append((name, str(one.n), f"{one.n_votes:,}", samples, *cells, without or "none"))
+    caption = f"Votes and samples drawn together, systems held; intervals of {', '.join(percents)} %"
+    yield Table.of(caption, heads, lines)
+    drawn = list(dict.fromkeys(one.words for one in joint.values()))
+    yield Words(f"{'; '.join(drawn)}. Intervals: {INTERVAL_RULE}.", "note")
+    for name, one in joint.items():
+        if one.message:
+            yield Words(f"{name}: {one.message}", "warning")
+        if one.without_scores:
+            yield Words(f"{name}: no scores of {wording.listed(one.without_scores, 20)}.", "note")
 
 
 __all__ = [
     "CORRELATION_HEADS",
-    "accuracy_section",
     "correlation_table",
     "correlations_section",
+    "joint_table",
     "metrics_section",
     "pair_remarks",
     "scatter",

@@ -6,10 +6,12 @@ names. Names are escaped wherever they stand, in figures too. Equal results give
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from api.services.arena.accuracy_sections import accuracy_section
+from api.services.arena.correlating import ByVote
 from api.services.arena.correlation_sections import (
-    accuracy_section,
+    Columns,
     correlation_table,
     correlations_section,
     metrics_section,
@@ -33,9 +35,10 @@ from gen_eval.arena import (
     Correlations,
     MetricComparison,
     PairCount,
+    RejectedVote,
 )
+from gen_eval.arena.joint_results import JointCorrelation
 from gen_eval.arena.plots import REAL
-from gen_eval.arena.vote_accuracy import VoteAccuracy
 
 
 def arena_page(
@@ -44,11 +47,15 @@ def arena_page(
     ratings: ArenaRatings | None = None,
     automatic: Mapping[str, ArenaRatings] | None = None,
     correlations: Correlations | None = None,
+    columns: Columns | None = None,
+    joint: Mapping[str, JointCorrelation] | None = None,
     metric_comparisons: Sequence[MetricComparison] = (),
-    accuracies: Sequence[VoteAccuracy] = (),
+    accuracies: Sequence[ByVote] = (),
     agreements: Sequence[Agreement] = (),
     balance: Balance | None = None,
     pair_counts: Sequence[PairCount] = (),
+    rejected: Sequence[RejectedVote] = (),
+    notes: Sequence[str] = (),
     sources: Sequence[tuple[str, str]] = (),
     real: Sequence[str] = REAL,
 ) -> bytes:
@@ -59,11 +66,15 @@ def arena_page(
         ratings: by people.
         automatic: metric -> ratings by its comparisons, shown beside those of people.
         correlations: of ratings with scores.
+        columns: ratings and scores by name, for the intervals in the scatter.
+        joint: by x, correlations with the uncertainty of votes and samples.
         metric_comparisons: metrics side by side, one for each rating.
-        accuracies: metrics against single votes.
+        accuracies: metrics against single votes, one for each question.
         agreements: between people, one for each question.
         balance: how votes are spread.
         pair_counts: answers by pair, where ``balance`` is not given.
+        rejected: records that are no votes, where ``ratings`` do not hold them.
+        notes: what could not be compared, and why.
         sources: what the numbers were made from, name and value.
         real: systems that are real videos.
     """
@@ -75,7 +86,7 @@ def arena_page(
     if arenas:
         sections.append(automatic_section(arenas, ratings, drawings, real))
     if correlations is not None:
-        sections.append(correlations_section(correlations, ratings, drawings))
+        sections.append(correlations_section(correlations, columns, joint or {}, notes, drawings))
     if metric_comparisons:
         sections.append(metrics_section(metric_comparisons, drawings))
     if accuracies:
@@ -84,18 +95,30 @@ def arena_page(
         sections.append(agreement_section(agreements))
     if balance is not None or pair_counts:
         sections.append(balance_section(balance, pair_counts, drawings))
-    if ratings is not None and ratings.rejected:
-        sections.append(rejected_section(ratings.rejected))
+    sections += _facts(ratings, arenas, rejected, sources)
+    return _rendered(title, sections, drawings)
+
+
+def _facts(
+    ratings: ArenaRatings | None,
+    arenas: Mapping[str, ArenaRatings],
+    rejected: Sequence[RejectedVote],
+    sources: Sequence[tuple[str, str]],
+) -> Iterator[Section]:
+    """What was not taken, and everything that moves a number."""
+    listed = tuple(rejected) or (() if ratings is None else ratings.rejected)
+    if listed:
+        yield rejected_section(listed)
     named = {} if ratings is None else {"votes of people": ratings}
     if named or arenas or sources:
-        sections.append(options_section({**named, **arenas}, sources))
-    return _rendered(title, sections, drawings)
+        yield options_section({**named, **arenas}, sources)
 
 
 def human_section(
     *,
     ratings: ArenaRatings | None = None,
     correlations: Correlations | None = None,
+    columns: Columns | None = None,
     sources: Sequence[tuple[str, str]] = (),
     real: Sequence[str] = REAL,
 ) -> Fragment:
@@ -104,6 +127,7 @@ def human_section(
     Args:
         ratings: by people.
         correlations: of ratings with scores.
+        columns: ratings and scores by name, for the intervals in the scatter.
         sources: what they were made from, name and value.
         real: systems that are real videos.
     """
@@ -116,7 +140,7 @@ def human_section(
         for name, pair in correlations.pairs.items():
             parts += pair_remarks(pair, f"{name}: ")
             if pair.points:
-                parts.append(scatter(pair, ratings, drawings))
+                parts.append(scatter(pair, columns, drawings))
     if ratings is not None or sources:
         named = {} if ratings is None else {"votes of people": ratings}
         parts += options_section(named, sources).parts
