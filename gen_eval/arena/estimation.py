@@ -72,6 +72,9 @@ class Rule:
     def __post_init__(self) -> None:
         for name in ("ridge", "level", "initial", "base", "scale"):
             finite_number(getattr(self, name), name)
+        for name in ("resamples", "seed"):
+            if not isinstance(getattr(self, name), int | np.integer):
+                raise TypeError(f"{name} is {getattr(self, name)!r}; expected a whole number")
         _check(self.ridge == 0 or self.ridge >= LEAST_RIDGE, "ridge", self.ridge, f"0, or {LEAST_RIDGE:g} and more")
         _check(self.interval in get_args(Method), "interval", self.interval, f"one of {', '.join(get_args(Method))}")
         units = get_args(Unit)
