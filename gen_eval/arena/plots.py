@@ -182,7 +182,8 @@ def _cells(axes: Axes, names: Sequence[str], shares: _Shares, colours: Colormap,
                     cell = axes.text(column, row, f"{100 * share:.0f}\n{votes}", ha="center", va="center", fontsize=8)
                     cell.set(linespacing=1.15, in_layout=False)
     axes.add_collection(PatchCollection(squares, facecolor=fills, edgecolor=GRID, linewidth=0.7))
-    axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), aspect="equal")
+    last = max(len(names), 1) - 0.5
+    axes.set(xlim=(-0.5, last), ylim=(last, -0.5), aspect="equal")
     axes.set_xticks(
         range(len(names)), [label(name, 24) for name in names], rotation=45, ha="right", rotation_mode="anchor"
     )

@@ -187,7 +187,7 @@ def _metrics(comparison: MetricComparison, drawings: Drawings) -> Iterator[Part]
     alt = f"Agreement of every metric with the {comparison.rating} rating, with intervals. The table holds the numbers."
     yield drawings.add(figure, alt)
     yield _agreements(comparison)
-    yield Words(f"Intervals: {comparison.drawn}. {comparison.rule}.".replace("..", "."), "note")
+    yield Words(f"Intervals: {comparison.drawn}. A difference is {comparison.rule}.", "note")
     if comparison.left_out:
         gaps = [f"{name} ({', '.join(lacking) or 'no rating'})" for name, lacking in comparison.left_out.items()]
         yield Words(f"Systems that do not count, with what lacks: {wording.listed(gaps, 20)}.", "note")
