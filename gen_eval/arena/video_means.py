@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -14,11 +16,20 @@ from gen_eval.arena.comparisons import Ints
 from gen_eval.arena.systems import SystemColumn, VideoScores
 from gen_eval.stats.summaries import Floats, exact_mean, finite_number
 
-Metric = VideoScores | Sequence[VideoScores]
-"""One metric, or the parts of a total: the mean over parts of their means, equally weighted and scaled as they are."""
+Metric: TypeAlias = "VideoScores | Sequence[Metric]"
+"""One metric, or the parts of a total: the mean over parts of their means, each part with equal weight and scaled as it
+is. A part may be a total itself (Overall is the mean of Quality, the mean of eight, and Domain)."""
 
-Sums = list[tuple[sparse.csr_array, ...]]
-"""Of each part two ``(M, S)`` matrices: means over seeds, and ones where there is one."""
+
+class PartSums(NamedTuple):
+    """A part of a total as two ``(M, S)`` matrices: means over seeds, and ones where there is one."""
+
+    weight: float
+    values: sparse.csr_array
+    filled: sparse.csr_array
+
+
+Sums = list[PartSums]
 
 
 @dataclass(frozen=True)
@@ -28,11 +39,13 @@ class MetricTable:
     Attributes:
         name: of the metric.
         parts: (system, sample) -> mean over the seeds.
+        weights: of the parts, in sum 1.
         higher_is_better: ``False`` for an error.
     """
 
     name: str
     parts: tuple[Mapping[tuple[str, str], float], ...]
+    weights: tuple[float, ...]
     higher_is_better: bool
 
     @classmethod
@@ -42,12 +55,10 @@ class MetricTable:
         Raises:
             ValueError: no parts, scores and errors mixed, or a value that is not finite.
         """
-        parts = (metric,) if isinstance(metric, VideoScores) else tuple(metric)
-        if not parts:
-            raise ValueError(f"{name} has no parts; give the scores of at least one")
+        parts, weights = zip(*_weighted(name, metric, 1.0), strict=True)
         if len({part.higher_is_better for part in parts}) > 1:
             raise ValueError(f"{name} mixes scores and errors, whose mean says nothing; turn or leave out one kind")
-        return cls(name, tuple(_sample_means(part) for part in parts), parts[0].higher_is_better)
+        return cls(name, tuple(_sample_means(part) for part in parts), weights, parts[0].higher_is_better)
 
     @cached_property
     def models(self) -> frozenset[str]:
@@ -61,21 +72,36 @@ class MetricTable:
 
     def sums(self, models: Sequence[str], samples: Mapping[str, int]) -> Sums:
         """The values of the named systems by place of the sample."""
-        return [_matrices(part, models, samples) for part in self.parts]
+        return [
+            PartSums(weight, *_matrices(part, models, samples))
+            for part, weight in zip(self.parts, self.weights, strict=True)
+        ]
 
     def column(self, models: Iterable[str]) -> SystemColumn:
         """Mean over parts of the mean over samples; for systems in :attr:`models`."""
         values: dict[str, float | None] = {}
         for name in models:
             own = [[value for (model, _), value in part.items() if model == name] for part in self.parts]
-            values[name] = exact_mean([exact_mean(part) for part in own])
+            values[name] = math.fsum(weight * exact_mean(part) for part, weight in zip(own, self.weights, strict=True))
         return SystemColumn(self.name, values, higher_is_better=self.higher_is_better)
 
 
 def name_of(scores: Metric) -> str:
     """Name of a metric, or of a total by its parts."""
-    parts = [scores] if isinstance(scores, VideoScores) else list(scores)
-    return parts[0].metric if len(parts) == 1 else f"mean of {', '.join(part.metric for part in parts)}"
+    if isinstance(scores, VideoScores):
+        return scores.metric
+    return name_of(scores[0]) if len(scores) == 1 else f"mean of {', '.join(map(name_of, scores))}"
+
+
+def _weighted(name: str, metric: Metric, weight: float) -> Iterator[tuple[VideoScores, float]]:
+    """The scores that a metric is made of, each with its share of the whole."""
+    if isinstance(metric, VideoScores):
+        yield metric, weight
+        return
+    if not metric:
+        raise ValueError(f"{name} has no parts; give the scores of at least one")
+    for part in metric:
+        yield from _weighted(name, part, weight / len(metric))
 
 
 def _sample_means(scores: VideoScores) -> dict[tuple[str, str], float]:
@@ -102,13 +128,13 @@ def _matrices(
 def resampled_means(parts: Sums, weights: Floats) -> tuple[Floats, Bools]:
     """``(k, M)`` mean of each system over the drawn samples, and ``(k,)`` whether every one has a mean in each part."""
     turned = np.ascontiguousarray(weights.T)
-    total = np.zeros((len(weights), parts[0][0].shape[0]))
+    total = np.zeros((len(weights), parts[0].values.shape[0]))
     present = np.ones(len(weights), dtype=bool)
-    for values, filled in parts:
+    for weight, values, filled in parts:
         sums, counts = (values @ turned).T, (filled @ turned).T
         present &= (counts > 0).all(axis=1)
-        total += sums / np.maximum(counts, 1)
-    return total / len(parts), present
+        total += weight * (sums / np.maximum(counts, 1))
+    return total, present
 
 
 __all__ = ["Metric", "MetricTable", "Sums", "name_of", "resampled_means"]

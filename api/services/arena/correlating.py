@@ -20,8 +20,10 @@ from gen_eval.arena import (
     read_ratings,
 )
 from gen_eval.arena.accuracy_comparison import AccuracyComparison, compare_accuracy
-from gen_eval.arena.joint import JointCorrelation, Metric, correlation_of, joint_draws
+from gen_eval.arena.joint import correlation_of, joint_draws
+from gen_eval.arena.joint_results import JointCorrelation
 from gen_eval.arena.systems import SAME, SystemColumn, VideoScores
+from gen_eval.arena.video_means import Metric
 from gen_eval.arena.vote_accuracy import VoteAccuracy, vote_accuracy
 from gen_eval.arena.votes import Votes
 from gen_eval.data.benchmark import Rejected
@@ -285,9 +287,13 @@ def _score_of(x: str, videos: Mapping[str, VideoScores]) -> Metric | None:
     rule = total_rules().get(x)
     if rule is None:
         return None
-    parts = [_score_of(part, videos) for part in rule.mean_of]
-    there = [part for part in parts if part is not None]
-    return there if len(there) == len(parts) else None
+    parts: list[Metric] = []
+    for name in rule.mean_of:
+        part = _score_of(name, videos)
+        if part is None:
+            return None
+        parts.append(part)
+    return parts
 
 
 def _sources(request: CorrelateRequest) -> tuple[tuple[str, str], ...]:

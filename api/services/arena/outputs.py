@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from api.services.arena import arena_tables
 from api.services.arena.correlating import Correlated
 from api.services.arena.inspecting import AgreementOfVotes
 from api.services.arena.rating import Rated
@@ -81,12 +81,6 @@ def _encoded(document: Any) -> bytes:
     return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n").encode()
 
 
-def _tables() -> ModuleType:
-    from api.services.arena import arena_tables
-
-    return arena_tables
-
-
 def rating_outputs(found: Rated) -> Outputs:
     """Report and plots of ``arena rate``."""
     from gen_eval.arena import plots
@@ -122,8 +116,8 @@ def rating_outputs(found: Rated) -> Outputs:
         {
             ".html": page,
             ".json": lambda: _encoded(found.to_json()),
-            ".csv": lambda: _tables().ratings_csv(every),
-            ".tex": lambda: _tables().ratings_latex(every),
+            ".csv": lambda: arena_tables.ratings_csv(every),
+            ".tex": lambda: arena_tables.ratings_latex(every),
         },
         drawn,
     )
@@ -160,8 +154,8 @@ def correlation_outputs(found: Correlated) -> Outputs:
         {
             ".html": page,
             ".json": lambda: _encoded(found.to_json()),
-            ".csv": lambda: _tables().correlations_csv(found.correlations),
-            ".tex": lambda: _tables().correlations_latex(found.correlations),
+            ".csv": lambda: arena_tables.correlations_csv(found.correlations),
+            ".tex": lambda: arena_tables.correlations_latex(found.correlations),
         },
         drawn,
     )

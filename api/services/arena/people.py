@@ -38,7 +38,11 @@ def people_of(
         from api.services.arena.page import human_section
 
         return human_section(
-            ratings=found.ratings, correlations=found.correlations, sources=found.sources, real=found.real
+            ratings=found.ratings,
+            correlations=found.correlations,
+            columns=(found.rating_columns, found.score_columns),
+            sources=found.sources,
+            real=found.real,
         )
 
     return People(fragment, found.to_json), found
