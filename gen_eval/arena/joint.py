@@ -17,7 +17,8 @@ from gen_eval.arena.correlate import common_systems, numbers_of, subset_of
 from gen_eval.arena.correlations import Ends, Subset
 from gen_eval.arena.fitting import fit
 from gen_eval.arena.joint_results import JointCorrelation, JointDraws
-from gen_eval.arena.resampled_ends import bias_corrected_ends, percentile_ends
+from gen_eval.arena.noise import NoiseCorrected, noise_corrected
+from gen_eval.arena.resampled_ends import percentile_ends
 from gen_eval.arena.systems import SystemColumn
 from gen_eval.arena.video_means import Metric, MetricTable, Sums, name_of, resampled_means
 from gen_eval.arena.vote_files import AnyVotes, votes_from
@@ -192,7 +193,7 @@ def correlation_of(draws: JointDraws, metric: str, *, level: float = 0.95) -> Jo
     whole = _whole(draws, column)
     found = row_coefficients(draws.ratings, draws.scores[metric])
     defined = draws.defined & found.defined if whole.reason is None else np.zeros(len(draws.ratings), dtype=bool)
-    summary = _Summary.of({name: found.of(name)[defined] for name in COEFFICIENTS}, whole, level)
+    intervals, widened = _intervals({name: found.of(name)[defined] for name in COEFFICIENTS}, whole, level)
     return JointCorrelation(
         metric=metric,
         tracker=draws.tracker,
@@ -202,10 +203,9 @@ def correlation_of(draws: JointDraws, metric: str, *, level: float = 0.95) -> Jo
         pearson=whole.pearson,
         spearman=whole.spearman,
         kendall_tau_b=whole.kendall_tau_b,
-        intervals=summary.intervals,
-        percentiles=summary.percentiles,
-        widened=summary.widened,
-        medians=summary.medians,
+        intervals=intervals,
+        widened=widened,
+        noise_corrected=_noise_corrected(draws, column, defined, level),
         undefined=_undefined(draws, found.defined),
         resamples=len(draws.ratings),
         level=level,
@@ -219,28 +219,26 @@ def correlation_of(draws: JointDraws, metric: str, *, level: float = 0.95) -> Jo
     )
 
 
-class _Summary(NamedTuple):
-    intervals: dict[Coefficient, Ends | None]
-    percentiles: dict[Coefficient, Ends | None]
-    widened: tuple[Coefficient, ...]
-    medians: dict[Coefficient, float | None]
-
-    @classmethod
-    def of(cls, values: Mapping[Coefficient, Floats], whole: Subset, level: float) -> _Summary:
-        intervals: dict[Coefficient, Ends | None] = dict.fromkeys(values)
-        percentiles = dict(intervals)
-        medians: dict[Coefficient, float | None] = dict.fromkeys(values)
-        widened: list[Coefficient] = []
-        for name, own in values.items():
-            estimate = whole.value(name)
-            if estimate is None or not len(own):
-                continue
-            corrected = bias_corrected_ends(own, estimate, level)
-            intervals[name], percentiles[name] = corrected.ends, percentile_ends(own, estimate, level).ends
-            medians[name] = float(np.median(own))
-            if corrected.widened:
+def _intervals(
+    values: Mapping[Coefficient, Floats], whole: Subset, level: float
+) -> tuple[dict[Coefficient, Ends | None], tuple[Coefficient, ...]]:
+    """Ends by coefficient, and which had to be widened to hold their value."""
+    intervals: dict[Coefficient, Ends | None] = dict.fromkeys(values)
+    widened: list[Coefficient] = []
+    for name, own in values.items():
+        if (estimate := whole.value(name)) is not None and len(own):
+            found = percentile_ends(own, estimate, level)
+            intervals[name] = found.ends
+            if found.widened:
                 widened.append(name)
-        return cls(intervals, percentiles, tuple(widened), medians)
+    return intervals, tuple(widened)
+
+
+def _noise_corrected(draws: JointDraws, column: SystemColumn, defined: Bools, level: float) -> NoiseCorrected | None:
+    if not defined.any():
+        return None
+    x, y = numbers_of(draws.rating, draws.models), numbers_of(column, draws.models)
+    return noise_corrected(x, y, draws.ratings[defined], draws.scores[column.name][defined], level)
 
 
 def _whole(draws: JointDraws, column: SystemColumn) -> Subset:

@@ -8,11 +8,15 @@ from typing import Any
 
 from gen_eval.arena.coefficients import COEFFICIENTS, Bools, Coefficient
 from gen_eval.arena.correlations import Ends, level_name
+from gen_eval.arena.noise import NoiseCorrected
 from gen_eval.arena.systems import SystemColumn
 from gen_eval.records import Reason
 from gen_eval.stats.summaries import Floats
 
-INTERVAL_RULE = "bias-corrected percentiles; plain percentiles lie too low where votes or scores are noisy"
+INTERVAL_RULE = (
+    "percentiles; noise of votes and scores pulls r towards 0 in the value and again in each resample, so that these "
+    "intervals lie too low where it is large: noise_corrected takes it off"
+)
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,10 @@ class JointCorrelation:
         pearson: from all votes and samples, -1..1.
         spearman: likewise.
         kendall_tau_b: likewise.
-        intervals: by coefficient, corrected for bias; ``None`` without a resample that has a value.
-        percentiles: by coefficient, plain percentiles, which lie too low where votes or scores are noisy.
+        intervals: by coefficient, percentiles; ``None`` without a resample that has a value. They lie too low where
+            votes or scores are noisy, see :data:`INTERVAL_RULE`.
         widened: coefficients with an end that was moved to hold the value.
-        medians: by coefficient, of the resamples; far below the value it says that noise pulls the value down, too.
+        noise_corrected: r with the noise of votes and scores taken off, with its interval; ``None`` without a value.
         undefined: resamples left out, by cause: ``not_identified`` (no ratings), ``without_scores`` (a system without a
             drawn score), ``no_variance``.
         resamples: that were drawn.
@@ -101,9 +105,8 @@ class JointCorrelation:
     spearman: float | None
     kendall_tau_b: float | None
     intervals: Mapping[Coefficient, Ends | None]
-    percentiles: Mapping[Coefficient, Ends | None]
     widened: tuple[Coefficient, ...]
-    medians: Mapping[Coefficient, float | None]
+    noise_corrected: NoiseCorrected | None
     undefined: Mapping[str, int]
     resamples: int
     level: float
@@ -117,18 +120,15 @@ class JointCorrelation:
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; the names of intervals carry their level in percent."""
-        fields = {name: value for name, value in vars(self).items() if name not in {"intervals", "percentiles"}}
+        fields = {name: value for name, value in vars(self).items() if name != "intervals"}
         percent = level_name(self.level)
-        ends: dict[str, Any] = {}
-        for name in COEFFICIENTS:
-            ends[f"{name}_{percent}"] = _listed(self.intervals[name])
-            ends[f"{name}_percentile_{percent}"] = _listed(self.percentiles[name])
+        ends = {f"{name}_{percent}": None if one is None else list(one) for name, one in self.intervals.items()}
         return {
             **fields,
             **ends,
             "reason": None if self.reason is None else str(self.reason),
             "widened": list(self.widened),
-            "medians": dict(self.medians),
+            "noise_corrected": None if self.noise_corrected is None else self.noise_corrected.to_json(),
             "undefined": dict(self.undefined),
             "models": list(self.models),
             "without_scores": list(self.without_scores),
@@ -144,12 +144,10 @@ class JointCorrelation:
             ends = self.intervals[name]
             shown = "" if ends is None else f" [{ends[0]:.3f}, {ends[1]:.3f}]"
             lines.append(f"  {name} {getattr(self, name):.3f}{shown}")
+        if self.noise_corrected is not None:
+            lines.append(f"  {self.noise_corrected}")
         lines.append(f"  {self.words}; {sum(self.undefined.values())} of them without a value")
         return "\n".join(lines)
-
-
-def _listed(ends: Ends | None) -> list[float] | None:
-    return None if ends is None else list(ends)
 
 
 __all__ = ["INTERVAL_RULE", "JointCorrelation", "JointDraws"]

@@ -137,7 +137,7 @@ def kendall_tau_b(x: Sequence[float | None], y: Sequence[float | None]) -> Corre
     groups_x, groups_y = _group_sizes(pairs.x), _group_sizes(pairs.y)
     everything = pairs.n * (pairs.n - 1) // 2
     untied_x, untied_y = everything - _tied(groups_x), everything - _tied(groups_y)
-    tau = surplus / math.sqrt(untied_x) / math.sqrt(untied_y)
+    tau = surplus / math.sqrt(untied_x * untied_y)
     if untied_x == untied_y == everything and pairs.n <= EXACT_KENDALL:
         p_value, rule = _exact_kendall(surplus, pairs.n), "exact count of permutations"
     else:
@@ -177,7 +177,8 @@ def _no_value(pairs: _Pairs) -> Reason | None:
 
 def _product_moment(x: Floats, y: Floats) -> float:
     dx, dy = distances(x), distances(y)
-    r = math.fsum(dx * dy) / math.sqrt(math.fsum(dx * dx)) / math.sqrt(math.fsum(dy * dy))
+    # one root of the product (both lie in 1/4..n): equal columns have exactly 1
+    r = math.fsum(dx * dy) / math.sqrt(math.fsum(dx * dx) * math.fsum(dy * dy))
     return max(-1.0, min(1.0, r))
 
 
