@@ -15,7 +15,7 @@ from gen_eval.stats.summaries import Floats
 
 INTERVAL_RULE = (
     "percentiles; noise of votes and scores pulls r towards 0 in the value and again in each resample, so that these "
-    "intervals lie too low where it is large: noise_corrected takes it off"
+    "intervals lie too low where it is large; r with the noise taken off stands beside"
 )
 
 

@@ -267,6 +267,8 @@ def joint_table(joint: Mapping[str, JointCorrelation]) -> Iterator[Part]:
     drawn = list(dict.fromkeys(one.words for one in joint.values()))
     yield Words(f"{'; '.join(drawn)}. Intervals: {INTERVAL_RULE}.", "note")
     for name, one in joint.items():
+        if one.noise_corrected is not None:
+            yield Words(f"{name}: {one.noise_corrected}.", "note")
         if one.message:
             yield Words(f"{name}: {one.message}", "warning")
         if one.without_scores:
