@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from gen_eval.arena.comparisons import Comparisons, Unit
 from gen_eval.arena.elo_chains import EloRule, elo_orders, elo_ratings, elo_resamples
-from gen_eval.arena.intervals import Ends, from_draws, without_interval
+from gen_eval.arena.intervals import Ends, few, from_draws, without_interval
 from gen_eval.arena.ratings import ArenaRatings, IntervalRule, Spread, TrackerRatings
 from gen_eval.arena.vote_files import AnyVotes, votes_from
 from gen_eval.arena.votes import TRACKERS, Votes
@@ -193,7 +193,7 @@ def _uncertainty(
         f"{100 * options.level:g} % percentile bootstrap over {options.resamples} resamples of {units} {unit}, "
         + ("each in one random order" if mean else "which keep their order")
         + f": covers {covered}; seed {options.seed}"
-        + (f"; {ends.remark}" if ends.remark else "")
+        + "".join(f"; {remark}" for remark in (few(units, unit), ends.remark) if remark)
     )
     interval = IntervalRule("bootstrap", options.level, unit, units, options.resamples, 0, options.seed, words)
     return draws, ends, interval

@@ -20,6 +20,7 @@ from gen_eval.arena.connectivity import Diagnosis
 from gen_eval.arena.fitting import LEAST_RIDGE, pinned
 from gen_eval.arena.intervals import (
     Ends,
+    few,
     from_covariance,
     from_draws,
     half_width,
@@ -249,7 +250,7 @@ def _sandwich(
     half = float(half_width(found[-1:, -1], rule.level)[0])
     words = f"{100 * rule.level:g} % normal interval from the sandwich covariance over {_units(blank)}"
     return _Found(
-        replace(blank, method="sandwich", words=_sentence(words, model, rule)),
+        replace(blank, method="sandwich", words=_sentence(words, model, rule, few(blank.units, blank.unit))),
         from_covariance(models, ratings, own, level=rule.level, base=rule.base, scale=rule.scale),
         (float(x[-1]) - half, float(x[-1]) + half),
     )
@@ -275,7 +276,11 @@ def _bootstrap(
     ends = from_draws(cells.models, ratings, draws, level=rule.level, base=rule.base, scale=rule.scale)
     left_out = f"{undefined:,} without finite ratings are left out" if undefined else ""
     return _Found(
-        replace(made, method="bootstrap", words=_sentence(how, model, rule, left_out, ends.remark)),
+        replace(
+            made,
+            method="bootstrap",
+            words=_sentence(how, model, rule, few(blank.units, blank.unit), left_out, ends.remark),
+        ),
         ends,
         percentile_ends(unknowns[:, -1], float(x[-1]), rule.level),
         draws,

@@ -23,6 +23,17 @@ _BLOCK = 1 << 20
 
 _ROUNDING = 9  # decimals
 
+FEW_UNITS = 20
+"""Independent units below which intervals that rest on their number cover clearly less than their level."""
+
+
+def few(units: int, unit: str) -> str:
+    """What a reader must know of intervals from few units; empty from :data:`FEW_UNITS` on.
+
+    Neither the percentile bootstrap nor the sandwich is corrected for small numbers of units.
+    """
+    return f"with only {units} {unit} it is likely too narrow" if units < FEW_UNITS else ""
+
 
 @dataclass(frozen=True)
 class Ends:
@@ -201,4 +212,14 @@ def _ranks(models: Sequence[str], ratings: Floats, above: Ints, below: Ints) -> 
     return {name: Rank(*places) for name, *places in rows}
 
 
-__all__ = ["Ends", "chances", "from_covariance", "from_draws", "half_width", "percentile_ends", "without_interval"]
+__all__ = [
+    "FEW_UNITS",
+    "Ends",
+    "chances",
+    "few",
+    "from_covariance",
+    "from_draws",
+    "half_width",
+    "percentile_ends",
+    "without_interval",
+]

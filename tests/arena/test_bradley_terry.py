@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from gen_eval.arena import Comparisons, Votes, bradley_terry
+from gen_eval.arena import Comparisons, Votes, bradley_terry, elo
 from gen_eval.arena.bradley_terry import HalfTies
 from gen_eval.arena.cells import cells_of, ordered_clusters
 from gen_eval.arena.estimation import covariance
@@ -455,3 +455,11 @@ def test_bad_arguments(options, kind, words):
 def test_no_votes():
     with pytest.raises(ValueError, match="at least one"):
         bradley_terry(Votes(()))
+
+
+def test_intervals_from_few_units_say_so():
+    votes = [("x", "y", 1.0), ("y", "x", 1.0), ("x", "y", 0.5)]
+    few = bradley_terry(votes * 6, resamples=50)["overall"]
+    assert "with only 18 votes" in few.interval.words
+    assert "with only 18 votes" in elo(votes * 6, resamples=50)["overall"].interval.words
+    assert "only" not in bradley_terry(votes * 7, resamples=50)["overall"].interval.words
