@@ -22,6 +22,9 @@ Coefficient = Literal["pearson", "spearman", "kendall_tau_b"]
 
 COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman", "kendall_tau_b")
 
+LEAST_DRAWN = 5
+"""Fewest systems that are drawn with replacement: resamples of fewer mostly repeat two or three of them, and say ±1."""
+
 _BLOCK = 1 << 18
 """Numbers held at a time in one array."""
 
@@ -175,4 +178,12 @@ def _row_scaled(x: Floats) -> Floats:
     return found
 
 
-__all__ = ["COEFFICIENTS", "Coefficient", "Coefficients", "counted_coefficients", "drawn_counts", "row_coefficients"]
+__all__ = [
+    "COEFFICIENTS",
+    "LEAST_DRAWN",
+    "Coefficient",
+    "Coefficients",
+    "counted_coefficients",
+    "drawn_counts",
+    "row_coefficients",
+]

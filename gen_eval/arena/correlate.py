@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from gen_eval.arena.coefficients import COEFFICIENTS, Coefficient, counted_coefficients, drawn_counts
+from gen_eval.arena.coefficients import COEFFICIENTS, LEAST_DRAWN, Coefficient, counted_coefficients, drawn_counts
 from gen_eval.arena.correlations import Correlations, Ends, PairCorrelation, Point, Subset
 from gen_eval.arena.permutation import permutation_test
 from gen_eval.arena.resampled_ends import percentile_ends
@@ -173,7 +173,7 @@ class _Bootstrap(NamedTuple):
 
 def _bootstrap(x: Floats, y: Floats, whole: Subset, resamples: int, seed: int, level: float) -> _Bootstrap:
     ends: dict[Coefficient, Ends | None] = dict.fromkeys(COEFFICIENTS)
-    if whole.reason is not None:
+    if whole.reason is not None or len(x) < LEAST_DRAWN:
         return _Bootstrap(ends, (), 0)
     drawn = counted_coefficients(x, y, drawn_counts(len(x), resamples, seed))
     widened: list[Coefficient] = []

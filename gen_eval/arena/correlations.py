@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gen_eval.arena.coefficients import COEFFICIENTS, Coefficient
+from gen_eval.arena.coefficients import COEFFICIENTS, LEAST_DRAWN, Coefficient
 from gen_eval.arena.permutation import PermutationTest
 from gen_eval.records import Reason
 
 Ends = tuple[float, float]
+
+BOOTSTRAP_RULE = f"systems drawn with replacement, percentiles; none of fewer than {LEAST_DRAWN} systems"
 
 
 def level_name(level: float) -> str:
@@ -188,6 +190,7 @@ class PairCorrelation:
             f"bootstrap_spearman_{percent}": _listed(self.bootstrap["spearman"]),
             f"bootstrap_kendall_{percent}": _listed(self.bootstrap["kendall_tau_b"]),
             "bootstrap_widened": list(self.bootstrap_widened),
+            "bootstrap_rule": BOOTSTRAP_RULE,
             "bootstrap_undefined": self.bootstrap_undefined,
             "resamples": self.resamples,
             "seed": self.seed,

@@ -11,6 +11,7 @@ import numpy as np
 
 from gen_eval.arena.coefficients import (
     COEFFICIENTS,
+    LEAST_DRAWN,
     Bools,
     Coefficient,
     counted_coefficients,
@@ -141,7 +142,7 @@ class _Data:
         return cls(placed, x[order], {name: column[order] for name, column in columns.items()}, signs, kept)
 
     def drawn(self, by: Coefficient, resamples: int, seed: int) -> dict[str, _Drawn]:
-        if not self.names:
+        if len(self.names) < LEAST_DRAWN:
             return dict.fromkeys(self.metrics, _Drawn(np.zeros(0), np.zeros(0, dtype=bool)))
         counts = drawn_counts(len(self.names), resamples, seed)
         found = {name: counted_coefficients(self.x, column, counts) for name, column in self.metrics.items()}
@@ -261,7 +262,7 @@ def _verdicts(found: list[MetricDifference], level: float, *, with_williams: boo
     for one, p, q in zip(found, bootstrap, classical, strict=True):
         chosen = [(one.p_value, p), (one.williams_p, q)] if with_williams else [(one.p_value, p)]
         made = [(own, corrected) for own, corrected in chosen if own is not None and corrected is not None]
-        real = bool(made) and all(corrected <= 1 - level for _, corrected in made)
+        real = one.p_value is not None and all(corrected <= 1 - level for _, corrected in made)
         alone = [own <= 1 - level for own, _ in made]
         verdicts.append(
             replace(one, p_holm=p, williams_p_holm=q, real=real, words=_words(one, alone, real, len(found)))
@@ -274,6 +275,8 @@ def _words(one: MetricDifference, alone: list[bool], real: bool, pairs: int) -> 
     start = f"{one.a} over {one.b}: {one.difference:+.3f}{ends}, "
     if real:
         return start + "the difference is real"
+    if one.p_value is None:
+        return start + f"no verdict: fewer than {LEAST_DRAWN} systems are not drawn from"
     if alone and all(alone):
         return start + f"clear by itself, but not among {pairs} comparisons of two metrics"
     if any(alone):

@@ -201,14 +201,22 @@ def test_names_of_intervals_carry_the_level():
 
 
 def test_resamples_without_a_value_are_counted():
-    pair = one_pair([1, 1, 1, 2], [1, 2, 3, 4], resamples=2000)
-    # the fourth is drawn neither never nor always: (3/4)^4 + (1/4)^4
-    assert pair.bootstrap_undefined / 2000 == pytest.approx((3 / 4) ** 4 + (1 / 4) ** 4, abs=0.03)
+    pair = one_pair([1, 1, 1, 1, 2], [1, 2, 3, 4, 5], resamples=2000)
+    # the fifth is drawn neither never nor always: (4/5)^5 + (1/5)^5
+    assert pair.bootstrap_undefined / 2000 == pytest.approx((4 / 5) ** 5 + (1 / 5) ** 5, abs=0.03)
+
+
+def test_fewer_than_five_systems_are_not_drawn_from():
+    pair = one_pair([1, 2, 3, 4], [1, 3, 2, 4], resamples=50)
+    assert set(pair.bootstrap.values()) == {None}
+    assert pair.to_json()["bootstrap_95"] is None
+    assert "fewer than 5" in pair.to_json()["bootstrap_rule"]
+    assert pair.pearson_fisher is not None
 
 
 def test_interval_holds_its_estimate():
-    # four systems: no resample lies on both sides of so odd a value, but the ends still hold it
-    pair = one_pair([0, 1, 2, 3], [0, 3, 1, 2], resamples=999, level=0.02)
+    # so narrow an interval rarely holds so odd a value by itself
+    pair = one_pair([0, 1, 2, 3, 4], [0, 4, 1, 2, 3], resamples=999, level=0.02)
     for name in COEFFICIENTS:
         lower, upper = pair.bootstrap[name]
         assert lower <= getattr(pair, name) <= upper
@@ -237,8 +245,10 @@ def test_shift_scale_order_and_names_change_nothing(rows, shift, scale):
     for name in COEFFICIENTS:
         assert getattr(other, name) == pytest.approx(getattr(pair, name), abs=1e-12)
         assert -1 <= getattr(pair, name) <= 1
-        assert other.bootstrap[name] == pytest.approx(pair.bootstrap[name], abs=1e-12)
-        assert pair.bootstrap[name][0] <= getattr(pair, name) <= pair.bootstrap[name][1]
+        assert (other.bootstrap[name] is None) == (pair.bootstrap[name] is None) == (len(x) < 5)
+        if pair.bootstrap[name] is not None:
+            assert other.bootstrap[name] == pytest.approx(pair.bootstrap[name], abs=1e-12)
+            assert pair.bootstrap[name][0] <= getattr(pair, name) <= pair.bootstrap[name][1]
     assert other.permutation == pair.permutation
     assert other.bootstrap_undefined == pair.bootstrap_undefined
 

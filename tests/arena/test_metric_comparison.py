@@ -196,3 +196,17 @@ def test_order_and_scale_of_metrics_change_nothing(rows, scale):
             assert metric.lower is None or metric.lower <= metric.pearson <= metric.upper
     for left, right in zip(one.differences, other.differences, strict=True):
         assert left.difference == pytest.approx(right.difference, abs=1e-12)
+
+
+def test_few_systems_have_no_verdict():
+    names = [f"m{place}" for place in range(4)]
+    rating = SystemColumn("overall", dict(zip(names, [1.0, 2.0, 3.0, 4.0], strict=True)))
+    scores = {
+        "near": SystemColumn("near", dict(zip(names, [1.0, 2.0, 3.0, 4.1], strict=True))),
+        "far": SystemColumn("far", dict(zip(names, [4.0, 1.0, 2.0, 1.5], strict=True))),
+    }
+    found = compare_metrics(rating, scores, resamples=50)
+    (difference,) = found.differences
+    assert (found.best, difference.real, difference.p_value, difference.lower) == ("near", False, None, None)
+    assert "no verdict" in difference.words
+    assert found.agreements["near"].lower is None
