@@ -25,16 +25,25 @@ def demo(
 ) -> int:
     """Render, score, judge, compare and report built-in scenes.
 
-    Three models made by the simulator and a simulated judge; needs no download.
+    Three models made by the simulator, a simulated judge and simulated voters; needs no download.
     """
     from api.cli.tables import print_comparison, print_leaderboard, print_problems
+    from api.cli.tables_of_arena import print_people
     from api.services.demonstration import demonstrate
 
     with progress_bar() as move:
         made = demonstrate(out, workers=workers, progress=move, say=note)
     if json:
         runs = {f"{run.model}-{run.manifest['track']}": run.to_json() for run in made.runs}
-        print_json({"runs": runs, "comparison": made.comparison.to_json(), "report": str(made.report)})
+        print_json(
+            {
+                "runs": runs,
+                "comparison": made.comparison.to_json(),
+                "people": made.people.to_json(),
+                "votes": str(made.votes),
+                "report": str(made.report),
+            }
+        )
         return 0
     to = console()
     print_leaderboard(to, made.runs)
@@ -42,6 +51,8 @@ def demo(
         print_comparison(to, made.comparison, other)
     to.print("\nOne video of the model jumpy was deleted and one cut short on purpose; this is what becomes of them:")
     print_problems(to, next(run for run in made.runs if run.model == "jumpy"))
+    to.print(f"\nVotes in {made.votes} are drawn, nobody looked; this is what becomes of votes:", soft_wrap=True)
+    print_people(to, made.people)
     to.print(f"\nreport: {made.report}")
     return 0
 

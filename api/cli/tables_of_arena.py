@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -13,7 +13,16 @@ from api.cli.door import note
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from api.services.arena import AgreementOfVotes, Correlated, Correlations, PairCorrelation, Planned, Rated
+    from api.services.arena import (
+        AgreementOfVotes,
+        ArenaRatings,
+        Correlated,
+        Correlations,
+        PairCorrelation,
+        Planned,
+        Rated,
+        TrackerRatings,
+    )
     from gen_eval.records.reasons import Rejection
 
 _LISTED = 10
@@ -23,36 +32,53 @@ def print_ratings(to: Console, found: Rated) -> None:
     """A table a tracker, of people and of each metric; what was rejected goes to standard error."""
     arenas = {**({} if found.ratings is None else {"": found.ratings}), **found.automatic}
     for metric, arena in arenas.items():
-        for name, tracker in arena.trackers.items():
-            whose = f"by {metric}" if metric else name
-            votes = "comparisons" if metric else "votes"
-            order = "" if arena.order is None else f", order {arena.order}"
-            title = f"{whose}: {arena.method}{order}, {tracker.n:,} {votes}"
-            if tracker.reason is not None:
-                to.print(f"{title}: no ratings ({tracker.reason}). {tracker.message}", markup=False, soft_wrap=True)
-                continue
-            table = Table(title=Text(title), title_justify="left")
-            table.add_column("system")
-            for column in ("rating", "interval", "rank", "ranks possible", votes):
-                table.add_column(column, justify="right")
-            for model, value in sorted(tracker.ratings.items(), key=lambda item: (-(item[1] or 0), item[0])):
-                rank = tracker.ranks.get(model)
-                places = ("", "") if rank is None else (str(rank.rank), _range(rank.best, rank.worst))
-                ends = _ends(tracker.lower.get(model), tracker.upper.get(model), 1)
-                count = f"{tracker.votes_of.get(model, 0):,}"
-                table.add_row(*map(Text, (model, _number(value, 1), ends, *places, count)))
-            to.print(table)
-            _about(to, tracker.interval.words if tracker.interval is not None else "no intervals")
-            if tracker.side is not None:
-                ends = _ends(tracker.side.lower, tracker.side.upper, 1)
-                _about(to, f"standing on the left is worth {tracker.side.value:.1f} points {ends}")
-            if tracker.tie_parameter is not None:
-                ends = _ends(tracker.tie_parameter.lower, tracker.tie_parameter.upper, 3)
-                _about(to, f"tie parameter nu {tracker.tie_parameter.value:.3f} {ends}")
-            if tracker.without_votes:
-                _about(to, f"without a vote here: {', '.join(tracker.without_votes)}")
+        for name in arena.trackers:
+            _print_tracker(to, arena, name, metric)
     if found.votes is not None:
         _rejected((one.id, one.reason, one.message) for one in found.votes.rejected)
+
+
+def _print_tracker(to: Console, arena: ArenaRatings, name: str, metric: str) -> None:
+    """One tracker of people, or of the comparisons of ``metric``."""
+    tracker = arena.trackers[name]
+    votes = "comparisons" if metric else "votes"
+    order = "" if arena.order is None else f", order {arena.order}"
+    title = f"{f'by {metric}' if metric else name}: {arena.method}{order}, {tracker.n:,} {votes}"
+    if tracker.reason is not None:
+        to.print(f"{title}: no ratings ({tracker.reason}). {tracker.message}", markup=False, soft_wrap=True)
+        return
+    table = Table(title=Text(title), title_justify="left")
+    table.add_column("system")
+    for column in ("rating", "interval", "rank", "ranks possible", votes):
+        table.add_column(column, justify="right")
+    for model, value in sorted(tracker.ratings.items(), key=lambda item: (-(item[1] or 0), item[0])):
+        rank = tracker.ranks.get(model)
+        places = ("", "") if rank is None else (str(rank.rank), _range(rank.best, rank.worst))
+        ends = _ends(tracker.lower.get(model), tracker.upper.get(model), 1)
+        count = f"{tracker.votes_of.get(model, 0):,}"
+        table.add_row(*map(Text, (model, _number(value, 1), ends, *places, count)))
+    to.print(table)
+    for line in _remarks(tracker):
+        _about(to, line)
+
+
+def _remarks(tracker: TrackerRatings) -> Iterator[str]:
+    yield tracker.interval.words if tracker.interval is not None else "no intervals"
+    if tracker.side is not None:
+        ends = _ends(tracker.side.lower, tracker.side.upper, 1)
+        yield f"standing on the left is worth {tracker.side.value:.1f} points {ends}".rstrip()
+    if tracker.tie_parameter is not None:
+        ends = _ends(tracker.tie_parameter.lower, tracker.tie_parameter.upper, 3)
+        yield f"tie parameter nu {tracker.tie_parameter.value:.3f} {ends}".rstrip()
+    if tracker.without_votes:
+        yield f"without a vote here: {', '.join(tracker.without_votes)}"
+
+
+def print_people(to: Console, found: Correlated) -> None:
+    """Ratings of the overall tracker, and the correlation of scores with ratings."""
+    if found.ratings is not None and "overall" in found.ratings.trackers:
+        _print_tracker(to, found.ratings, "overall", "")
+    _print_pairs(to, found.correlations)
 
 
 def print_correlations(to: Console, found: Correlated) -> None:
@@ -187,6 +213,7 @@ def _range(best: int, worst: int) -> str:
 __all__ = [
     "print_agreement",
     "print_correlations",
+    "print_people",
     "print_power",
     "print_ratings",
     "print_suggestions",

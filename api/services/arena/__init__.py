@@ -12,11 +12,12 @@ from api.services.arena.outputs import (
 )
 from api.services.arena.people import people_of
 from api.services.arena.rating import REAL, Rated, RateRequest, RatingRules, rate
-from gen_eval.arena import Correlations, PairCorrelation
+from gen_eval.arena import ArenaRatings, Correlations, PairCorrelation, TrackerRatings
 
 __all__ = [
     "REAL",
     "AgreementOfVotes",
+    "ArenaRatings",
     "CorrelateRequest",
     "Correlated",
     "Correlations",
@@ -26,6 +27,7 @@ __all__ = [
     "RateRequest",
     "Rated",
     "RatingRules",
+    "TrackerRatings",
     "agreement_of_votes",
     "agreement_outputs",
     "correlate_scores",
