@@ -78,6 +78,9 @@ def test_the_demo_runs_from_the_wheel_alone(wheel, tmp_path, size):
     blur = [run["aggregate"]["blur_ssim"]["corrected"] for run in (lawful, jumpy)]
     assert blur[0]["value"] > blur[1]["value"]
     assert blur[1]["members"]["n"] < blur[1]["members"]["N"], "one video was lost on purpose"
+    ratings = document["people"]["ratings"]["trackers"]["overall"]["ratings"]
+    assert max(ratings, key=ratings.get) == "lawful"
+    assert document["people"]["pairs"]["domain"]["n"] == 3
     assert (elsewhere / document["report"]).is_file()
     doctor = subprocess.run(
         [home / "bin" / "gen-eval", "doctor", "--json"], capture_output=True, text=True, cwd=elsewhere, env=environment
