@@ -8,6 +8,9 @@ m w x x' to H and m c x x' to G, where w = p (1 - p) and c = Var(s). With u = H^
 
 c is taken as noise * w. The noise is the dispersion, sum of (s - p)^2 / sum of p (1 - p), which is below 1 where ties
 are called, times the clustering. Both are pooled over pairs, since few votes of one pair say little about them.
+
+K independent units give G a rank of at most K - 1: with fewer units than systems V calls some differences exact, which
+they are not. There V is taken from the model, noise * H^-1.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ class Information:
         theta: ``(M,)`` strengths, mean 0.
         n: votes.
         bread: ``(M, M)`` H^-1 on strengths about their mean.
-        covariance: ``(M, M)`` V.
+        covariance: ``(M, M)`` V; the noise times H^-1 where there are fewer units than systems.
         dispersion: variance of a vote's score as a share of p (1 - p).
         clustering: how many times as much variance the ratings have as they would if votes were independent, at least
             1; a further vote is taken to depend on others as much as those at hand.
@@ -111,7 +114,7 @@ def information_of(comparisons: Comparisons, unit: Unit | None = None) -> Inform
     alone = float(np.trace(independent))
     chance = expit(theta[cells.a] - theta[cells.b])
     expected = float((cells.counts * chance * (1 - chance)).sum())
-    return Information(
+    found = Information(
         models=cells.models,
         theta=theta,
         n=len(comparisons),
@@ -122,6 +125,10 @@ def information_of(comparisons: Comparisons, unit: Unit | None = None) -> Inform
         unit=unit,
         units=comparisons.clusters(unit)[1],
     )
+    if found.units >= len(found.models):
+        return found
+    centred = found.bread - found.bread.mean(axis=1, keepdims=True)
+    return replace(found, covariance=found.noise * centred)
 
 
 __all__ = ["POINTS", "Information", "information_of"]

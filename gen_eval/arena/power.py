@@ -64,7 +64,7 @@ class PairPower:
 
     def __str__(self) -> str:
         gap = f"{self.a} over {self.b}: {self.difference:.1f} [{self.lower:.1f}, {self.upper:.1f}]"
-        return f"{gap}, {self.message}; detectable {self.detectable:.1f}"
+        return f"{gap}, {self.message}; the votes so far would show a true difference of {self.detectable:.1f} points"
 
 
 @dataclass(frozen=True)
@@ -176,8 +176,11 @@ def _check(wanted: float, level: float) -> None:
 def _wanted(models: tuple[str, ...], a: str | None, b: str | None) -> tuple[str, str] | None:
     if a is None and b is None:
         return None
-    if a is None or b is None or a == b:
-        raise ValueError(f"the pair is {a!r} and {b!r}; expected two systems, or none for all neighbours")
+    if a is None or b is None:
+        alone = repr(a or b)[:80]
+        raise ValueError(f"one system alone, {alone}; give a and b both, or neither for all neighbours in the ranking")
+    if a == b:
+        raise ValueError(f"a and b are both {a!r:.80}; expected two systems")
     for name in (a, b):
         if name not in models:
             raise ValueError(f"no vote names the system {name!r:.80}; the votes are about {', '.join(models[:20])}")

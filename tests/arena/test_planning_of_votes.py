@@ -1,5 +1,6 @@
 """Next pairs and power, through ``gen_eval.arena.next_pairs`` and ``power``."""
 
+import dataclasses
 import json
 import math
 from statistics import NormalDist
@@ -123,6 +124,20 @@ def test_covariance_after_votes_is_that_of_the_larger_study():
     assert step.covariance == pytest.approx(expected.covariance, abs=1e-12)
 
 
+def test_fewer_units_than_systems_call_no_difference_exact():
+    # two samples, three systems: the sandwich has rank 1, with which w and y would differ by 0 with certainty
+    rows = [("w", "x", 1.0), ("x", "w", 1.0), ("x", "y", 1.0), ("y", "x", 1.0)] * 2
+    data = dataclasses.replace(Comparisons.of(rows), samples=("s", "t") * 4, annotators=("u",) * 8)
+    known = information_of(data, "samples")
+    assert (known.units, len(known.models)) == (2, 3)
+    # by hand: p = 1/2, so H of w, y against x is diag(1, 1); all residuals are 1/2, so the dispersion is 1
+    assert known.noise == pytest.approx(max(1.0, known.clustering))
+    assert known.variances() == pytest.approx(known.noise * np.array([[0, 1, 2], [1, 0, 1], [2, 1, 0]]))
+    (first, *_, last) = next_pairs(data, count=6, clusters="samples").pairs
+    assert first.width_after < first.width
+    assert last.width_after < first.width_after
+
+
 def test_a_study_of_the_suggested_size_has_the_stated_power():
     generator, ties = np.random.default_rng(4), 0.4
     truth = {"x": 0.5, "y": 0.0, "z": -0.3}
@@ -156,8 +171,9 @@ def test_no_ratings():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"a": "x"}, "'x' and None; expected two systems"),
-        ({"a": "x", "b": "x"}, "expected two systems"),
+        ({"a": "x"}, "one system alone, 'x'; give a and b both, or neither"),
+        ({"b": "x"}, "one system alone, 'x'; give a and b both, or neither"),
+        ({"a": "x", "b": "x"}, "a and b are both 'x'; expected two systems"),
         ({"a": "x", "b": "q"}, "no vote names the system 'q'"),
         ({"power": 80}, "80; it lies in 0.5"),
         ({"level": 95}, "95; it lies strictly"),
