@@ -159,7 +159,7 @@ def correlate(
         typer.Option(min=0.0, help="Scores that differ by no more are a tie; default: found by cross-validation."),
     ] = None,
     real: _Real = None,
-    resamples: Annotated[int, typer.Option(min=1, help="Of each bootstrap.")] = 10_000,
+    resamples: Annotated[int | None, typer.Option(min=1, help="Of each bootstrap; default 10,000.")] = None,
     seed: _Seed = 0,
     out: _Report = None,
     plots: _Plots = None,
@@ -175,7 +175,7 @@ def correlate(
     from api.services import arena
 
     rules = arena.RatingRules(
-        protocol=protocol, method=method, order=order, ridge=ridge, clusters=clusters, seed=seed, resamples=None
+        protocol=protocol, method=method, order=order, ridge=ridge, clusters=clusters, seed=seed, resamples=resamples
     )
     request = arena.CorrelateRequest(
         scores=tuple(scores),
@@ -186,7 +186,7 @@ def correlate(
         real=tuple(real or arena.REAL),
         metrics=options.names(metrics),
         tie_threshold=tie_threshold,
-        resamples=resamples,
+        resamples=10_000 if resamples is None else resamples,
         seed=seed,
         store=store,
     )

@@ -29,7 +29,7 @@ from gen_eval.arena.comparisons import Ints
 from gen_eval.arena.connectivity import Diagnosis, diagnose, identified
 from gen_eval.arena.fitting import GRADIENT, gradient, hessian, pinned
 from gen_eval.arena.terms import Terms
-from gen_eval.arena.win_graph import Flags
+from gen_eval.arena.win_graph import Flags, negative_cycle
 from gen_eval.records import Reason
 from gen_eval.stats.summaries import Floats
 
@@ -197,19 +197,12 @@ class DavidsonTies:
 
 
 def _more_wins_than_ties(terms: Terms, wins: Flags, losses: Flags, ties: Flags) -> bool:
-    """Whether some cycle has a negative sum, with -1 for a win and +1 for a tie (Bellman and Ford)."""
+    """Whether some cycle holds more wins than ties."""
     a, b = terms.a, terms.b
     source = np.concatenate([a[wins], b[losses], a[ties], b[ties]])
     target = np.concatenate([b[wins], a[losses], b[ties], a[ties]])
     weight = np.repeat([-1, 1], [wins.sum() + losses.sum(), 2 * ties.sum()])
-    distance = np.zeros(terms.systems, dtype=np.int64)
-    for _ in range(terms.systems):
-        shorter = distance.copy()
-        np.minimum.at(shorter, target, distance[source] + weight)
-        if (shorter == distance).all():
-            return False
-        distance = shorter
-    return True
+    return negative_cycle(source, target, weight, terms.systems)
 
 
 # --- the maximum ---------------------------------------------------------------------------------------------------

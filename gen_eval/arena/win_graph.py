@@ -146,16 +146,28 @@ class WinGraph:
         return found
 
     def _negative_cycle(self, edges: Flags, sign: int) -> bool:
-        """Bellman and Ford's test on one graph: paths of M edges or more can still become shorter."""
-        source, target, weight = self.source[edges], self.target[edges], sign * self.weight[edges]
-        distance = np.zeros(self.systems, dtype=np.int64)
-        for _ in range(self.systems):
-            shorter = distance.copy()
-            np.minimum.at(shorter, target, distance[source] + weight)
-            if (shorter == distance).all():
-                return False
-            distance = shorter
-        return True
+        return negative_cycle(self.source[edges], self.target[edges], sign * self.weight[edges], self.systems)
+
+
+def negative_cycle(source: Ints, target: Ints, weight: Ints, nodes: int) -> bool:
+    """Whether the weights along some cycle have a negative sum (Bellman and Ford).
+
+    So it is exactly when paths of as many edges as there are nodes, or more, can still become shorter.
+
+    Args:
+        source: ``(E,)`` where each edge begins, 0..nodes - 1.
+        target: ``(E,)`` where it ends.
+        weight: ``(E,)`` whole numbers.
+        nodes: of the graph.
+    """
+    distance = np.zeros(nodes, dtype=np.int64)
+    for _ in range(nodes):
+        shorter = distance.copy()
+        np.minimum.at(shorter, target, distance[source] + weight)
+        if (shorter == distance).all():
+            return False
+        distance = shorter
+    return True
 
 
 def _strong(graph: sparse.csr_array) -> bool:

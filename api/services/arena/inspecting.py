@@ -16,34 +16,43 @@ from gen_eval.records import InputError
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS
 
 
-def _exit_code(votes: Votes) -> int:
-    return EXIT_FAILED_ITEMS if votes.rejected else EXIT_DONE
-
-
 @dataclass(frozen=True)
-class AgreementOfVotes:
-    """How far people agree, and how the votes are spread.
-
-    Attributes:
-        questions: agreement by question, of those that anybody answered.
-    """
+class OfVotes:
+    """What was found about the votes of a file, beside the lines that could not be used."""
 
     votes: Votes
-    questions: Mapping[str, Agreement]
-    balance: Balance
-    source: str
 
     @property
     def exit_code(self) -> int:
         """1 when a line of the votes could not be used."""
-        return _exit_code(self.votes)
+        return EXIT_FAILED_ITEMS if self.votes.rejected else EXIT_DONE
 
     def to_json(self) -> dict[str, Any]:
-        """The document of ``gen-eval arena agree --json``."""
+        """How each document of ``gen-eval arena agree``, ``next`` and ``power`` with ``--json`` begins."""
         return {
             "n_votes": len(self.votes),
             "votes_digest": self.votes.digest,
             "rejected": [one.to_json() for one in self.votes.rejected],
+        }
+
+
+@dataclass(frozen=True)
+class AgreementOfVotes(OfVotes):
+    """How far people agree, and how the votes are spread.
+
+    Attributes:
+        questions: agreement by question, of those that anybody answered.
+        source: name of the file.
+    """
+
+    questions: Mapping[str, Agreement]
+    balance: Balance
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of ``gen-eval arena agree --json``."""
+        return {
+            **super().to_json(),
             "questions": {name: one.to_json() for name, one in self.questions.items()},
             "balance": self.balance.to_json(),
         }
@@ -67,25 +76,14 @@ def agreement_of_votes(path: Path, *, resamples: int = 10_000, seed: int = 0) ->
 
 
 @dataclass(frozen=True)
-class Planned:
-    """What to ask next, or how much is missing, beside the lines that could not be used."""
+class Planned(OfVotes):
+    """What to ask next, or how much is missing."""
 
-    votes: Votes
     found: NextPairs | Power
-
-    @property
-    def exit_code(self) -> int:
-        """1 when a line of the votes could not be used."""
-        return _exit_code(self.votes)
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``gen-eval arena next`` and ``power`` with ``--json``."""
-        return {
-            "n_votes": len(self.votes),
-            "votes_digest": self.votes.digest,
-            "rejected": [one.to_json() for one in self.votes.rejected],
-            **self.found.to_json(),
-        }
+        return {**super().to_json(), **self.found.to_json()}
 
 
 def next_votes(path: Path, tracker: str, *, count: int = 10, goal: Literal["widest", "ranking"] = "widest") -> Planned:
