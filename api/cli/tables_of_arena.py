@@ -34,6 +34,8 @@ def print_ratings(to: Console, found: Rated) -> None:
     for metric, arena in arenas.items():
         for name in arena.trackers:
             _print_tracker(to, arena, name, metric)
+    if found.ratings is not None and not found.ratings.trackers:
+        to.print("no ratings: none of the lines is a vote")
     if found.votes is not None:
         _rejected((one.id, one.reason, one.message) for one in found.votes.rejected)
 
@@ -65,11 +67,18 @@ def _print_tracker(to: Console, arena: ArenaRatings, name: str, metric: str) -> 
 def _remarks(tracker: TrackerRatings) -> Iterator[str]:
     yield tracker.interval.words if tracker.interval is not None else "no intervals"
     if tracker.side is not None:
-        ends = _ends(tracker.side.lower, tracker.side.upper, 1)
-        yield f"standing on the left is worth {tracker.side.value:.1f} points {ends}".rstrip()
+        ends = _bracketed(tracker.side.lower, tracker.side.upper, 1)
+        yield f"standing on the left (or first) is worth {tracker.side.value:.1f} points{ends}"
     if tracker.tie_parameter is not None:
-        ends = _ends(tracker.tie_parameter.lower, tracker.tie_parameter.upper, 3)
-        yield f"tie parameter nu {tracker.tie_parameter.value:.3f} {ends}".rstrip()
+        ends = _bracketed(tracker.tie_parameter.lower, tracker.tie_parameter.upper, 3)
+        yield f"tie parameter nu {tracker.tie_parameter.value:.3f}{ends}"
+    if tracker.order_spread:
+        spreads = [(one.sd, one.highest - one.lowest) for one in tracker.order_spread.values()]
+        (least, _), (most, _), widest = min(spreads), max(spreads), max(width for _, width in spreads)
+        yield (
+            f"over random orders of the same votes a rating has a standard deviation of {least:.1f} to {most:.1f} "
+            f"points and a range of up to {widest:.1f}; {tracker.rankings} different rankings occur"
+        )
     if tracker.without_votes:
         yield f"without a vote here: {', '.join(tracker.without_votes)}"
 
@@ -120,7 +129,7 @@ def _pair_cells(name: str, pair: PairCorrelation) -> list[str]:
     others = [value for value in pair.leave_one_out["pearson"].values() if value is not None]
     least = f"{min(others):.3f} to {max(others):.3f}, most by {pair.most_influential}" if others else ""
     numbers = [_number(one, 3) for one in (pair.spearman, pair.kendall_tau_b)]
-    p_value = _number(pair.permutation.pearson, 4)
+    p_value = "-" if pair.permutation.pearson is None else f"{pair.permutation.pearson:.2g}"
     return [name, str(pair.n), _number(pair.pearson, 3), _ends(lower, upper, 3), *numbers, p_value, real, least]
 
 
@@ -153,7 +162,7 @@ def print_agreement(to: Console, found: AgreementOfVotes) -> None:
             continue
         table = Table(title=Text(f"{one.question}: annotators"), title_justify="left")
         table.add_column("annotator")
-        for column in ("votes", "agrees with others", "of", "ties", "A of the rest", "same again", "median s"):
+        for column in ("votes", "agrees with others", "of", "ties", "A of untied", "same again", "median s"):
             table.add_column(column, justify="right")
         table.add_column("look at")
         for who in one.annotators:
@@ -204,6 +213,10 @@ def _number(value: float | None, digits: int) -> str:
 
 def _ends(lower: float | None, upper: float | None, digits: int) -> str:
     return "" if lower is None or upper is None else f"{lower:.{digits}f} to {upper:.{digits}f}"
+
+
+def _bracketed(lower: float | None, upper: float | None, digits: int) -> str:
+    return "" if lower is None or upper is None else f" [{lower:.{digits}f}, {upper:.{digits}f}]"
 
 
 def _range(best: int, worst: int) -> str:

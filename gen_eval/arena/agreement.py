@@ -112,7 +112,9 @@ class Agreement:
         if self.mean_kappa is not None:
             lines.append(f"  mean kappa {self.mean_kappa:.3f} over {self.kappas} pairs of annotators")
         lines.append(f"  asked again: same answer {self.consistency.everything}")
-        lines += [f"  {one.name}: {', '.join(one.warnings)}" for one in self.annotators if one.warnings]
+        for warning, rule in WARNINGS.items():
+            if named := [one.name for one in self.annotators if warning in one.warnings]:
+                lines.append(f"  {warning}: {', '.join(named)} ({rule})")
         return "\n".join([*lines, *([f"  {self.message}"] if self.message else [])])
 
 

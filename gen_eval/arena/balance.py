@@ -135,7 +135,7 @@ class Evenness:
 
     def __str__(self) -> str:
         ends = f"{self.least} to {self.most} votes, mean {self.mean:.1f}"
-        return f"{ends}, as even as {self.effective:.1f} of {self.n} with equally many"
+        return f"{ends}, as even as if {self.effective:.1f} of {self.n} had equally many"
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def _not_connected(groups: tuple[tuple[str, ...], ...]) -> Diagnosis:
         f"{len(groups)} sets of systems were never compared with each other: "
         + "; ".join(_named(group) for group in groups[:_NAMED])
         + ("" if len(groups) <= _NAMED else f"; and {len(groups) - _NAMED} more")
-        + f". Ratings across them mean nothing: collect votes between {first[0]} and {second[0]}, rate each set by "
+        + f". Ratings across them mean nothing: compare {first[0]} with {second[0]}, rate each set by "
         "itself, or give a ridge, which is then part of the result",
     )
 
@@ -133,8 +133,7 @@ def _one_sided(groups: tuple[tuple[str, ...], ...], graph: sparse.csr_array, mod
         Reason.ONE_SIDED,
         groups,
         f"{_named(top)} {never} a share of a point against {_named(rest)}, so the best rating is infinite: "
-        f"collect votes between {one} and {other} until each has got a share, or give a ridge, which is then part of "
-        "the result",
+        f"compare {one} with {other} until each has got a share, or give a ridge, which is then part of the result",
     )
 
 

@@ -108,6 +108,10 @@ def test_the_reference_protocol_is_one_pass_in_the_order_given_and_the_corrected
     turned = lines(tmp_path / "turned.jsonl", votes[::-1])
     reference = cli("arena", "rate", "--votes", path, "--protocol", "reference", "--resamples", 0, "--json").json
     assert (reference["method"], reference["order"]) == ("elo", "given")
+    shown = cli("arena", "rate", "--votes", path, "--protocol", "reference", "--resamples", 0)
+    overall = reference["trackers"]["overall"]
+    assert f"{overall['rankings']} different rankings occur" in shown.out
+    assert f"to {max(one['sd'] for one in overall['order_spread'].values()):.1f} points" in shown.out
     ratings = elo_cases["six_votes"]["ratings"]["overall"]
     assert reference["trackers"]["overall"]["ratings"] == pytest.approx(ratings, abs=1e-9)
     mean = cli("arena", "rate", "--votes", path, "--method", "elo", "--resamples", 0, "--json").json
@@ -358,6 +362,27 @@ def test_agreement_as_recorded(cli, goldens, tmp_path):
         assert [pair["a"], pair["b"]] == recorded["pair"]
         assert pair["shared"] == recorded["shared"]
         assert [pair["agreement"], pair["kappa"]] == pytest.approx([recorded["agreement"], recorded["kappa"]], abs=1e-9)
+
+
+def test_warnings_about_annotators_are_said_with_their_rule(cli, tmp_path):
+    votes = [
+        {"sample": f"s{place}", "annotator": who, "model_a": "x", "model_b": "y", "quality": own}
+        for place in range(12)
+        for who, own in (("one", "a"), ("two", "a" if place % 2 else "b"), ("three", "b" if place % 3 else "a"))
+    ]
+    page = tmp_path / "page.html"
+    found = cli("arena", "agree", "--votes", lines(tmp_path / "votes.jsonl", votes), "--resamples", 0, "--out", page)
+    rule = "the same in all of at least 10 answers"
+    assert "always_same: one (" in found.out
+    assert rule in found.out
+    assert rule in page.read_text()
+
+
+def test_a_file_without_any_vote_says_so(cli, tmp_path):
+    votes = [{**vote, "quality": "A"} for vote in as_votes([("x", "y", 1.0), ("y", "x", 1.0)])]
+    found = cli("arena", "rate", "--votes", lines(tmp_path / "votes.jsonl", votes))
+    assert found.code == 1
+    assert "none of the lines is a vote" in found.out
 
 
 def test_without_annotators_there_is_no_agreement_and_it_is_said(cli, tmp_path):

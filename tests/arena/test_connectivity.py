@@ -104,7 +104,7 @@ def test_groups_come_strongest_first():
     found = diagnose(Comparisons.of(rows))
     assert found.groups == (("b",), ("a",), ("c", "d"))
     assert found.message.startswith("b never loses a share of a point against a, c, d")
-    assert "between b and a" in found.message
+    assert "compare b with a" in found.message
     two = diagnose(Comparisons.of([("x", "y", 0.5), ("x", "z", 1.0), ("y", "z", 1.0)]))
     assert two.message.startswith("x, y never lose a share of a point against z")
 

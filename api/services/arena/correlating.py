@@ -212,14 +212,18 @@ def _comparisons(
 ) -> dict[str, MetricComparison]:
     """All metrics side by side for each rating; those with too few systems are left out, so that they hide no other."""
     found = {}
+    lacking: dict[tuple[str, ...], list[str]] = {}
     for name, rating in ratings.items():
         enough = {metric: one for metric, one in scores.items() if len(_common(rating, one)) >= LEAST_PAIRS}
-        if few := [metric for metric in scores if metric not in enough]:
-            notes.append(f"{', '.join(few)}: fewer than {LEAST_PAIRS} systems in common with the rating {name}")
+        if few := tuple(metric for metric in scores if metric not in enough):
+            lacking.setdefault(few, []).append(name)
         if len(enough) > 1:
             found[name] = compare_metrics(
                 rating, enough, real=request.real, resamples=request.resamples, seed=request.seed
             )
+    for few, names in lacking.items():
+        common = f"fewer than {LEAST_PAIRS} systems in common with the rating{'s' * (len(names) > 1)}"
+        notes.append(f"{', '.join(few)}: {common} {', '.join(names)}")
     return found
 
 

@@ -182,7 +182,10 @@ def _metrics(comparison: MetricComparison, drawings: Drawings) -> Iterator[Part]
     else:
         bare = comparison.best_without_real
         without = "" if bare is None else f"; without real videos it is {bare}"
-        yield Words(f"{best} agrees best by {comparison.by} over n = {comparison.n} systems{without}.")
+        settled, others = sum(one.real for one in comparison.to_best), len(comparison.to_best)
+        verdict = f", beyond chance larger than {settled} of {wording.counted(others, 'other')}" if others else ""
+        found = f"{best} has the largest coefficient ({comparison.by}) over n = {comparison.n} systems"
+        yield Words(f"{found}{verdict}{without}.")
     figure = plots.metrics_side_by_side(comparison)
     alt = f"Agreement of every metric with the {comparison.rating} rating, with intervals. The table holds the numbers."
     yield drawings.add(figure, alt)

@@ -9,6 +9,7 @@ from api.services.arena import words
 from api.services.reporting.fragments import Heading, Part, Section, Table, Words
 from api.services.reporting.inline_svg import Drawings
 from gen_eval.arena import Agreement, Balance, PairCount, plots
+from gen_eval.arena.annotators import WARNINGS
 from gen_eval.arena.shares import Share
 from gen_eval.arena.votes import QUESTIONS, TRACKERS
 from gen_eval.stats import Interval
@@ -68,8 +69,10 @@ def _within(interval: Interval | None, scale: float = 1) -> str:
 def _annotators(agreement: Agreement) -> Iterator[Part]:
     if agreement.annotators:
         yield Heading(f"Annotators, {agreement.question}")
-        if warned := [one.name for one in agreement.annotators if one.warnings]:
-            yield Words(f"To look at: {wording.listed(warned, 20)}; nobody is left out by that.", "warning")
+        for warning, rule in WARNINGS.items():
+            if warned := [one.name for one in agreement.annotators if warning in one.warnings]:
+                names = wording.listed(warned, 20)
+                yield Words(f"To look at ({warning}: {rule}): {names}. Nobody is left out by that.", "warning")
         heads = (
             "annotator",
             "answers",

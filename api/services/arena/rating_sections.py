@@ -8,7 +8,7 @@ from api.services import wording
 from api.services.arena import words
 from api.services.reporting.fragments import Facts, Heading, Part, Section, Table, Words
 from api.services.reporting.inline_svg import Drawings
-from gen_eval.arena import ArenaRatings, RejectedVote, TrackerRatings, plots
+from gen_eval.arena import ArenaRatings, Rank, RejectedVote, TrackerRatings, plots
 
 SINGLE_ORDER = (
     "A single pass of Elo depends on the order of the votes, in which nothing is measured: it is a display, not an "
@@ -128,9 +128,6 @@ def _about(tracker: TrackerRatings, start: str = "") -> Iterator[Words]:
     yield Words(f"{start}{votes}; {made.rstrip('.')}.{likelihood}")
     if tracker.message:
         yield Words(tracker.message, "warning")
-    if rule is not None and rule.undefined:
-        found = wording.counted(rule.undefined, "resample")
-        yield Words(f"{found} had no ratings and stand in no percentile.", "note")
     if tracker.without_votes:
         yield Words(f"Without a vote that counts here: {wording.listed(tracker.without_votes, 20)}.", "note")
 
@@ -149,12 +146,16 @@ def _table(tracker: TrackerRatings, caption: str, *, folded: str = "") -> Table:
                 words.points(tracker.ratings[name]),
                 words.ends(lower, upper),
                 words.NO_VALUE if rank is None else str(rank.rank),
-                words.NO_VALUE if rank is None else f"{rank.best} to {rank.worst}",
+                words.NO_VALUE if rank is None else _places(rank),
                 f"{tracker.votes_of[name]:,}" if name in tracker.votes_of else words.NO_VALUE,
                 *(words.ends(low.get(name), high.get(name)) for low, high in tracker.other_intervals.values()),
             )
         )
     return Table.of(caption, heads, lines, folded=folded)
+
+
+def _places(rank: Rank) -> str:
+    return str(rank.best) if rank.best == rank.worst else f"{rank.best} to {rank.worst}"
 
 
 def _terms(tracker: TrackerRatings) -> Iterator[Part]:
