@@ -109,6 +109,9 @@ class AccuracyComparison:
             "differences": [one.to_json() for one in self.differences],
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         lines = [f"{self.tracker}: {self.n} common votes without ties of {self.N}"]
         for one in self.metrics.values():

@@ -103,6 +103,9 @@ class Agreement:
             "warning_rules": dict(WARNINGS),
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         head = f"{self.question}: {self.votes} answers, {len(self.annotators)} annotators, {self.shared} shared items"
         lines = [head]

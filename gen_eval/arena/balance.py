@@ -186,6 +186,9 @@ class Balance:
             "annotators": dict(self.annotators),
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         lines = [f"{self.votes} votes, {self.samples} samples, {len(self.annotators)} annotators"]
         named = (("systems", self.of_models), ("pairs", self.of_pairs), ("samples", self.of_samples))

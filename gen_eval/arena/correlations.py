@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gen_eval.arena.coefficients import COEFFICIENTS, LEAST_DRAWN, Coefficient
 from gen_eval.arena.permutation import PermutationTest
 from gen_eval.records import Reason
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Ends = tuple[float, float]
 
@@ -201,6 +204,9 @@ class PairCorrelation:
             "left_out": list(self.left_out),
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         if self.reason is not None:
             return f"{self.name}: no correlation ({self.reason}, n = {self.n})"
@@ -244,6 +250,34 @@ class Correlations:
             "pairs": {name: pair.to_json() for name, pair in self.pairs.items()},
             "unpaired": {side: list(names) for side, names in self.unpaired.items()},
         }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One line a pair: n, coefficients, ends of the Fisher interval, permutation p, and without real videos."""
+        import pandas as pd
+
+        lines = []
+        for name, pair in self.pairs.items():
+            lower, upper = pair.pearson_fisher or (None, None)
+            bare = pair.without_real
+            lines.append(
+                {
+                    "pair": name,
+                    "n": pair.n,
+                    "pearson": pair.pearson,
+                    "lower": lower,
+                    "upper": upper,
+                    "spearman": pair.spearman,
+                    "kendall_tau_b": pair.kendall_tau_b,
+                    "permutation_p": pair.permutation.pearson,
+                    "pearson_without_real": None if bare is None else bare.pearson,
+                    "spearman_without_real": None if bare is None else bare.spearman,
+                    "reason": None if pair.reason is None else str(pair.reason),
+                }
+            )
+        return pd.DataFrame(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         lines = [str(pair) for pair in self.pairs.values()]

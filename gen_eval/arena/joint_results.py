@@ -135,6 +135,9 @@ class JointCorrelation:
             "interval_rule": INTERVAL_RULE,
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         start = f"{self.metric} against {self.tracker} (n = {self.n} systems, {self.n_votes} votes)"
         if self.reason is not None:

@@ -157,6 +157,9 @@ class MetricComparison:
             "rule": self.rule,
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         lines = [f"{self.rating} (n = {self.n} systems), by {self.by}"]
         for name, one in self.agreements.items():

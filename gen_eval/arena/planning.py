@@ -98,6 +98,9 @@ class NextPairs:
             "reason": None if self.reason is None else str(self.reason),
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         why = [] if self.reason is None else [f"  no ratings yet ({self.reason}): {self.message}"]
         head = f"{self.tracker}: next pairs, {self.each} vote{'s' * (self.each > 1)} each"

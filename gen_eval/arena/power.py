@@ -105,6 +105,9 @@ class Power:
             "reason": None if self.reason is None else str(self.reason),
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         head = f"{self.tracker} ({self.n} votes): votes for a power of {self.power:g} at level {self.level:g}"
         if self.reason is not None:

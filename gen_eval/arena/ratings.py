@@ -175,6 +175,9 @@ class TrackerRatings:
 
         return rating_intervals(self, real=real)
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         if self.reason is not None:
             return f"{self.tracker}: no ratings ({self.reason}, n = {self.n}). {self.message}".rstrip()
@@ -253,6 +256,9 @@ class ArenaRatings:
         from gen_eval.arena.plots import several_rating_intervals
 
         return several_rating_intervals(self, real=real)
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return "\n".join(str(one) for one in self.trackers.values())

@@ -161,6 +161,15 @@ class Votes:
     def __iter__(self) -> Iterator[Vote]:
         return iter(self.votes)
 
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        people = len({vote.annotator for vote in self.votes} - {None})
+        over = len({vote.sample for vote in self.votes})
+        where = f" on {over} samples by {people} named annotators" if self.bare is None else ""
+        return f"{len(self)} votes{where} about {len(self.models)} systems, {len(self.rejected)} rejected"
+
     @cached_property
     def models(self) -> tuple[str, ...]:
         """Every system that a vote names, sorted."""

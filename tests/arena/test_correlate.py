@@ -91,6 +91,14 @@ def test_table_of_the_protocol(found):
     assert row("quality") == [0.883, 0.593, 0.493, 0.900, 0.515, 0.585, 0.53, 0.98]
 
 
+def test_as_a_table_of_a_notebook(found):
+    table = found.to_pandas().set_index("pair")
+    columns = ["n", "pearson", "spearman", "kendall_tau_b", "pearson_without_real", "spearman_without_real"]
+    assert table.loc["quality", columns].astype(float).round(3).tolist() == [9, 0.883, 0.593, 0.493, 0.9, 0.515]
+    assert table.loc["overall", ["lower", "upper"]].astype(float).round(2).tolist() == [0.65, 0.98]
+    assert repr(found) == str(found)
+
+
 def test_what_the_table_hides(found):
     assert found["overall"].most_influential == found["quality"].most_influential == "DynamicCrafter"
     assert found["quality"].real == ("Source Videos",)

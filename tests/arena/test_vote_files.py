@@ -55,6 +55,12 @@ def save(tmp_path):
     return make
 
 
+def test_votes_are_shown_in_a_line(write):
+    votes = read_votes(write("votes.jsonl", [GOOD, {**GOOD, "id": "v1", "quality": "A"}]))
+    assert repr(votes) == "1 votes on 1 samples by 1 named annotators about 2 systems, 1 rejected"
+    assert repr(votes_from([("x", "y", 1.0)])) == "1 votes about 2 systems, 0 rejected"
+
+
 def rejections(votes):
     return [(one.id, str(one.reason), one.where) for one in votes.rejected]
 
