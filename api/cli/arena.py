@@ -17,8 +17,8 @@ app = typer.Typer(
     no_args_is_help=True, help="Human study: votes, ratings, agreement, correlation.", rich_markup_mode=None
 )
 
-_Votes = Annotated[Path, typer.Option(help="Votes: .csv, .jsonl or .parquet (docs/files.md).")]
-_MaybeVotes = Annotated[Path | None, typer.Option(help="Votes: .csv, .jsonl or .parquet (docs/files.md).")]
+_Votes = Annotated[Path, typer.Option(help="Votes: .csv, .jsonl(.gz) or .parquet (docs/files.md).")]
+_MaybeVotes = Annotated[Path | None, typer.Option(help="Votes: .csv, .jsonl(.gz) or .parquet (docs/files.md).")]
 _Protocol = Annotated[str, typer.Option(help="reference, corrected, or a .yaml.")]
 _Method = Annotated[
     Literal["bradley-terry", "elo"] | None, typer.Option(help="Default: bradley-terry; elo under reference.")
@@ -145,7 +145,9 @@ def rate(
 @door
 def correlate(
     scores: Annotated[list[Path], typer.Option(help="File of scores, or run folder (may be repeated).")],
-    ratings: Annotated[Path | None, typer.Option(help="Ratings: .csv, .jsonl, or what `rate --json` prints.")] = None,
+    ratings: Annotated[
+        Path | None, typer.Option(help="Ratings: .csv, .jsonl, .parquet, or what `rate --json` prints.")
+    ] = None,
     votes: _MaybeVotes = None,
     column: Annotated[str | None, typer.Option(help="Which ratings, when a file has several (elo, bt, …).")] = None,
     protocol: _Protocol = "corrected",

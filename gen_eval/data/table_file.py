@@ -162,7 +162,7 @@ def _header(names: Sequence[str], path: Path, needed: Collection[str], called: s
         raise InputError(f"{called} {path} has several columns {twice:.60}; keep one of each name")
     missing = [name for name in needed if name not in counts]
     if missing:
-        shown = ", ".join(f"{name!r:.40}" for name in names[:20]) or "none"
+        shown = ", ".join(repr(name if len(name) <= 40 else f"{name[:40]}…") for name in names[:20]) or "none"
         raise InputError(
             f"{called} {path} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}; it has {shown}"
             + _hint(names)
