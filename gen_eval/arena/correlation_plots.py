@@ -86,10 +86,9 @@ def metrics_side_by_side(comparison: MetricComparison) -> Figure:
     with drawing():
         figure, axes = new_figure(7.2, 1.9 + 0.3 * max(len(shown), 3))
         title = f"{label(comparison.rating)} rating: agreement of {len(shown)} metrics"
-        percent = level_name(comparison.level)
-        titled(
-            axes, title, f"{comparison.by} over n = {comparison.n} systems, {percent} % intervals; errors are turned"
-        )
+        drawn = any(one.lower is not None for one in shown)
+        ends = f"{level_name(comparison.level)} % intervals" if drawn else "too few for intervals"
+        titled(axes, title, f"{comparison.by} over n = {comparison.n} systems, {ends}; errors are turned")
         rows(axes, [one.name for one in shown])
         axes.axvline(0, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
         for place, one in enumerate(shown):

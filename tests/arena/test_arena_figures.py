@@ -348,6 +348,14 @@ def test_metrics_stand_best_first_with_reasons(table8):
     assert {"0.918", "no value: no_variance"} <= set(texts_of(encoded(figure, ".svg")))
 
 
+def test_metrics_over_too_few_systems_promise_no_intervals():
+    rating = SystemColumn("overall", {"x": 1000.0, "y": 1100.0, "z": 900.0})
+    one, two = (SystemColumn(name, {"x": 0.5, "y": best, "z": 0.1}) for name, best in (("one", 0.9), ("two", 0.4)))
+    comparison = compare_metrics(rating, {"one": one, "two": two}, resamples=20)
+    shown = " ".join(texts_of(encoded(plots.metrics_side_by_side(comparison), ".svg")))
+    assert "n = 3 systems, too few for intervals" in shown
+
+
 # --- names and places ------------------------------------------------------------------------------------------------
 
 
