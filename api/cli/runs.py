@@ -54,7 +54,7 @@ def report(
     results = [RunResults.read(path, store=store) for path in runs]
     people, code = None, EXIT_DONE
     if votes is not None or ratings is not None:
-        from api.cli.tables_of_arena import print_correlations
+        from api.cli.tables_of_arena import print_people
         from api.services.arena import people_of
 
         people, found = people_of(tuple(runs), votes=votes, ratings=ratings, store=store)
@@ -62,7 +62,7 @@ def report(
     write_report(results, out, table=table, people=people)
     print_published(console(), results)
     if people is not None:
-        print_correlations(console(), found)
+        print_people(console(), found)
     note(f"report: {out}")
     return code
 

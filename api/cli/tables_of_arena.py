@@ -87,7 +87,9 @@ def print_people(to: Console, found: Correlated) -> None:
     """Ratings of the overall tracker, and the correlation of scores with ratings."""
     if found.ratings is not None and "overall" in found.ratings.trackers:
         _print_tracker(to, found.ratings, "overall", "")
-    _print_pairs(to, found.correlations)
+    if found.correlations.pairs:
+        _print_pairs(to, found.correlations)
+    _note_rejected(found)
 
 
 def print_correlations(to: Console, found: Correlated) -> None:
@@ -102,6 +104,11 @@ def print_correlations(to: Console, found: Correlated) -> None:
     _print_by_vote(to, found)
     for line in found.notes:
         note(f"note: {line}")
+    _note_rejected(found)
+
+
+def _note_rejected(found: Correlated) -> None:
+    """Lines of votes, ratings and scores that could not be used."""
     if found.votes is not None:
         _rejected((one.id, one.reason, one.message) for one in found.votes.rejected)
     _rejected((one.where, one.reason, one.message) for one in found.rejected)

@@ -167,7 +167,7 @@ def rated(votes: Votes, rules: RatingRules) -> ArenaRatings:
     protocol = load_protocol(method.replace("-", "_"), rules.protocol)
     settings = {**protocol.measure, **_given(rules, protocol.measure)}
     settings |= {"clusters": rules.clusters, "seed": rules.seed}
-    facts = {"protocol": protocol.name, "parameters": protocol.digest}
+    facts = {"protocol": protocol.name, "protocol_digest": protocol.digest}
     if rules.resamples is not None:
         settings["resamples"] = rules.resamples
     if not len(votes):
