@@ -290,7 +290,7 @@ def _bootstrap(
 def _units(blank: IntervalRule) -> str:
     if blank.unit == "votes":
         return f"{blank.units:,} votes taken as independent"
-    return f"{blank.units:,} {blank.unit}, each whole with all its votes"
+    return f"{blank.units:,} {blank.unit}, each whole with all that belongs to it"
 
 
 def _sentence(words: str, model: Likelihood, rule: Rule, *remarks: str) -> str:
