@@ -99,17 +99,25 @@ def _trackers(document: Mapping[str, Any], path: Path) -> Iterator[Number]:
     for tracker, content in _mapping(document.get("trackers"), "trackers", path, _RATINGS).items():
         one = _mapping(content, tracker, path, _RATINGS)
         lower, upper = (_mapping(one.get(end) or {}, f"{tracker}.{end}", path, _RATINGS) for end in ("lower", "upper"))
+        told = [one[key] if isinstance(one.get(key), str) else "" for key in ("reason", "message")]
         for model, rating in _mapping(one.get("ratings"), f"{tracker}.ratings", path, _RATINGS).items():
             where = f"{tracker}.ratings.{model:.60}"
             value, low, high = (_value(given, where, path) for given in (rating, lower.get(model), upper.get(model)))
-            yield Number(model.strip(), tracker, value, low, high, source=f"trackers.{tracker}")
+            source = f"trackers.{tracker}"
+            yield Number(model.strip(), tracker, value, low, high, source=source, reason=told[0], message=told[1])
 
 
 def _by_protocol(table: Mapping[str, Any], system: str, kind: str, path: Path) -> Iterator[Number]:
     for name, protocols in table.items():
         for protocol, content in _mapping(protocols, f"{kind}.{name}", path, _RUNS).items():
             where = f"{kind}.{name}"
-            yield _number(_mapping(content, where, path, _RUNS), system, name, protocol, where, path)
+            one = _number(_mapping(content, where, path, _RUNS), system, name, protocol, where, path)
+            # n of a total counts its parts
+            yield one._replace(samples=_count(content.get("n"))) if kind == "aggregate" else one
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def _tables(tables: Any, path: Path) -> Iterator[Number]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gen_eval.arena.systems import SAME, SystemColumn
-from gen_eval.records import InputError
+from gen_eval.data.records_file import Refused, text
+from gen_eval.records import InputError, Reason, Rejection
+
+NAME_COLUMNS = ("model", "system", "name")
+"""Where the name of a system stands; the first of them that a line fills."""
 
 PREFERRED_PROTOCOL = "corrected"
 """Taken where several are there and nobody chooses."""
@@ -24,6 +28,9 @@ class Number(NamedTuple):
         upper: upper end.
         protocol: under which it was computed, empty when not told.
         source: column or part of the file.
+        samples: how many it was made from, where that is told.
+        reason: why there is no value, by name, where that is told.
+        message: the same in words.
     """
 
     system: str
@@ -33,6 +40,21 @@ class Number(NamedTuple):
     upper: float | None = None
     protocol: str = ""
     source: str = ""
+    samples: int | None = None
+    reason: str = ""
+    message: str = ""
+
+
+def system_in(record: Mapping[str, Any]) -> str:
+    """The name of the system that a line is of.
+
+    Raises:
+        Refused: none of :data:`NAME_COLUMNS` holds one.
+    """
+    for name in NAME_COLUMNS:
+        if value := (text(record, name) or "").strip():
+            return value
+    raise Refused(Rejection.MISSING_FIELD, f"no name of a system in {', '.join(NAME_COLUMNS)}")
 
 
 def columns_of(
@@ -96,6 +118,7 @@ def _column(x: str, numbers: list[Number], path: Path, higher_is_better: bool) -
         if one.system in values:
             raise InputError(f"{path} gives {x} of {one.system!r:.80} more than once; keep one line a system")
         values[one.system] = one.value
+    reason, message = _reason(numbers)
     return SystemColumn(
         name=x,
         values=values,
@@ -103,7 +126,18 @@ def _column(x: str, numbers: list[Number], path: Path, higher_is_better: bool) -
         upper={one.system: one.upper for one in numbers if one.upper is not None},
         source=", ".join(filter(None, (path.name, numbers[0].source, numbers[0].protocol))),
         higher_is_better=higher_is_better,
+        samples={one.system: one.samples for one in numbers if one.samples is not None},
+        reason=reason,
+        message=message,
     )
 
 
-__all__ = ["PREFERRED_PROTOCOL", "Number", "columns_of"]
+def _reason(numbers: Sequence[Number]) -> tuple[Reason | None, str]:
+    """Why no system has a value, where all tell the same."""
+    told = {one.reason for one in numbers}
+    if any(one.value is not None for one in numbers) or len(told) != 1 or not told <= {*Reason}:
+        return None, ""
+    return Reason(told.pop()), numbers[0].message
+
+
+__all__ = ["NAME_COLUMNS", "PREFERRED_PROTOCOL", "Number", "columns_of", "system_in"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gen_eval.records import Reason
 from gen_eval.stats.summaries import exact_mean
 
 SAME = {"plausibility": "domain", "domain_score": "domain"}
@@ -22,6 +23,9 @@ class SystemColumn:
         upper: upper end.
         source: the column, file or run that it came from.
         higher_is_better: ``False`` for an error.
+        samples: how many samples a number was made from, where that is known.
+        reason: why no system has a number (ratings without a maximum), where that is known.
+        message: the same in words.
     """
 
     name: str
@@ -30,6 +34,9 @@ class SystemColumn:
     upper: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
     higher_is_better: bool = True
+    samples: Mapping[str, int] = field(default_factory=dict)
+    reason: Reason | None = None
+    message: str = ""
 
     @property
     def key(self) -> str:

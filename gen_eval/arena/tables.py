@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gen_eval.arena.score_documents import directions, rating_numbers, score_numbers
-from gen_eval.arena.system_numbers import Number, columns_of
+from gen_eval.arena.system_numbers import NAME_COLUMNS, Number, columns_of, system_in
 from gen_eval.arena.systems import SAME, SystemColumn
+from gen_eval.arena.video_scores import by_video, gathered_videos, numbers_of_videos
 from gen_eval.data.benchmark import Rejected
 from gen_eval.data.records_file import Refused, json_document, text
 from gen_eval.data.table_file import TableRow, listed_rows, number_of, table_rows
 from gen_eval.records import InputError, Rejection
-
-NAME_COLUMNS = ("model", "system", "name")
-"""Where the name of a system stands; the first of them that a line fills."""
 
 RATING_PREFIXES = ("elo", "bt", "rating")
 """Columns of a wide table that are ratings begin with one of these and an underscore."""
@@ -66,14 +64,15 @@ def read_ratings(path: str | os.PathLike[str], *, column: str | Sequence[str] | 
     if isinstance(content, Mapping):
         _no_choice(chosen, path, "a document of ratings")
         return _table(columns_of(rating_numbers(content, path), path), rejected, path, "ratings")
-    if _is_long(content, ("tracker", "rating")):
+    rows = _listed(content, path)
+    if _is_long(rows, ("tracker", "rating")):
         _no_choice(chosen, path, "a long table")
-        numbers = list(_long(content, "tracker", "rating", rejected))
+        numbers = list(_long(rows, "tracker", "rating", rejected))
     else:
-        columns = _wide_columns(content, RATING_PREFIXES)
+        columns = _wide_columns(rows, RATING_PREFIXES)
         columns = _narrowed(columns, chosen, path) if chosen else columns
         _check_single(columns, path)
-        numbers = list(_wide(content, columns, rejected))
+        numbers = list(_wide(rows, columns, rejected))
     return _table(columns_of(numbers, path), rejected, path, "ratings")
 
 
@@ -83,8 +82,10 @@ def read_scores(
     """Scores by system: a table, or a document that ``score --json`` or ``report --out x.json`` wrote.
 
     A wide table has columns ``score_<x>`` (with ``_lower`` and ``_upper``), a long one lines of model, metric, value,
-    and perhaps lower, upper, protocol. Of a document all metrics and totals are read; ``domain_score`` is the x
-    ``domain``. Of ratings (``arena rate --json``) those are scores that were made from scores of videos.
+    and perhaps lower, upper, n, protocol. One of single videos (with a column ``sample``, see
+    :func:`gen_eval.arena.read_video_scores`) gives the mean of each system, over members and then over samples. Of a
+    document all metrics and totals are read; ``domain_score`` is the x ``domain``. Of ratings (``arena rate --json``)
+    those are scores that were made from scores of videos.
 
     Args:
         path: the file.
@@ -102,16 +103,24 @@ def read_scores(
     better = dict(higher_is_better or {})
     if isinstance(content, Mapping):
         numbers, better = score_numbers(content, path), {**directions(content), **better}
-    elif _is_long(content, ("metric", "value")):
-        numbers = list(_long(content, "metric", "value", rejected))
     else:
-        numbers = list(_wide(content, _wide_columns(content, SCORE_PREFIXES), rejected))
+        numbers = _score_rows(content, path, rejected)
     return _table(columns_of(numbers, path, protocol=protocol, higher_is_better=better), rejected, path, "scores")
+
+
+def _score_rows(content: Iterator[TableRow], path: Path, rejected: list[Rejected]) -> list[Number]:
+    of_videos, content = by_video(content)
+    if of_videos:
+        return list(numbers_of_videos(gathered_videos(content, path, rejected)))
+    rows = _listed(content, path)
+    if _is_long(rows, ("metric", "value")):
+        return list(_long(rows, "metric", "value", rejected))
+    return list(_wide(rows, _wide_columns(rows, SCORE_PREFIXES), rejected))
 
 
 _WANTED = {
     "ratings": "columns elo_<x>, bt_<x> or rating_<x>, or lines of model, tracker, rating",
-    "scores": "columns score_<x>, or lines of model, metric, value",
+    "scores": "columns score_<x>, or lines of model, metric, value (of single videos: and sample)",
 }
 
 
@@ -122,15 +131,22 @@ def _table(columns: dict[str, SystemColumn], rejected: list[Rejected], path: Pat
     return SystemTable(columns, tuple(rejected))
 
 
-def _content(path: Path, rejected: list[Rejected], called: str) -> Mapping[str, Any] | list[TableRow]:
-    """A document, or the lines of a table."""
+def _content(path: Path, rejected: list[Rejected], called: str) -> Mapping[str, Any] | Iterator[TableRow]:
+    """A document, or the lines of a table as they are read."""
     if path.name.casefold().endswith(".json"):
         document = json_document(path, called=called)
         if isinstance(document, Mapping):
             return document
-        rows = listed_rows(document, path, rejected, called=called)
-    else:
-        rows = table_rows(path, rejected, called=called)
+        return listed_rows(document, path, rejected, called=called)
+    return table_rows(path, rejected, called=called)
+
+
+def _listed(rows: Iterable[TableRow], path: Path) -> list[TableRow]:
+    """The lines of a table of systems.
+
+    Raises:
+        InputError: they are too many.
+    """
     found: list[TableRow] = []
     for row in rows:
         if len(found) == MOST_SYSTEMS:
@@ -164,12 +180,15 @@ def _long(rows: Sequence[TableRow], label: str, value: str, rejected: list[Rejec
         try:
             cell = _cells(row, rejected)
             yield Number(
-                _system(row.record),
+                system_in(row.record),
                 _label(row.record, label),
                 _number(row.record, value),
                 cell("lower"),
                 cell("upper"),
                 _label(row.record, "protocol", needed=False),
+                samples=_count(row.record) if label == "metric" else None,
+                reason=_said(row.record, "reason"),
+                message=_said(row.record, "message"),
             )
         except Refused as refusal:
             rejected.append(refusal.at(row.where))
@@ -182,11 +201,15 @@ def _label(record: Mapping[str, Any], field: str, *, needed: bool = True) -> str
     return value
 
 
-def _system(record: Mapping[str, Any]) -> str:
-    for name in NAME_COLUMNS:
-        if value := (text(record, name) or "").strip():
-            return value
-    raise Refused(Rejection.MISSING_FIELD, f"no name of a system in {', '.join(NAME_COLUMNS)}")
+def _count(record: Mapping[str, Any]) -> int | None:
+    """Samples behind the number, where ``n`` tells them."""
+    found = number_of(record.get("n"))
+    return int(found) if found is not None and found >= 0 and found.is_integer() else None
+
+
+def _said(record: Mapping[str, Any], field: str) -> str:
+    value = record.get(field)
+    return value.strip() if isinstance(value, str) else ""
 
 
 def _number(record: Mapping[str, Any], column: str) -> float | None:
@@ -267,7 +290,7 @@ def _check_single(columns: Sequence[_Wide], path: Path) -> None:
 def _wide(rows: Sequence[TableRow], columns: Sequence[_Wide], rejected: list[Rejected]) -> Iterator[Number]:
     for row in rows:
         try:
-            system = _system(row.record)
+            system = system_in(row.record)
         except Refused as refusal:
             rejected.append(refusal.at(row.where))
             continue
