@@ -42,7 +42,7 @@ _PairFloor = Annotated[
     int | None, typer.Option(min=1, help="Weigh each vote by 1 / max(votes of its pair, N); default: equal weights.")
 ]
 _Interval = Annotated[
-    Literal["bootstrap", "sandwich"],
+    Literal["bootstrap", "sandwich"] | None,
     typer.Option(metavar="<name>", help="bootstrap or sandwich intervals (bradley-terry gives both; these first)."),
 ]
 _Clusters = Annotated[
@@ -87,7 +87,7 @@ def rate(
     ridge: _Ridge = None,
     side: _Side = False,
     pair_floor: _PairFloor = None,
-    interval: _Interval = "bootstrap",
+    interval: _Interval = None,
     clusters: _Clusters = None,
     resamples: _Resamples = None,
     seed: _Seed = 0,
@@ -97,8 +97,8 @@ def rate(
     ] = None,
     metrics: _Metrics = None,
     tie_threshold: Annotated[
-        float, typer.Option(min=0.0, help="Scores of two videos that differ by no more are a tie.")
-    ] = 0.0,
+        float | None, typer.Option(min=0.0, help="Scores of two videos that differ by no more are a tie; default 0.")
+    ] = None,
     real: _Real = None,
     out: _Report = None,
     plots: _Plots = None,
@@ -241,12 +241,16 @@ def next_votes(
         Literal["widest", "ranking"],
         typer.Option(help="Where the difference is least known, or neighbours whose order is open."),
     ] = "widest",
+    each: Annotated[
+        int | None, typer.Option(min=1, help="Votes that a line stands for; default: a tenth of what a pair has.")
+    ] = None,
+    clusters: _Clusters = None,
     json: options.Json = False,
 ) -> int:
     """Which pairs to ask next, and on which samples."""
     from api.services import arena
 
-    found = arena.next_votes(votes, tracker, count=count, goal=goal)
+    found = arena.next_votes(votes, tracker, count=count, goal=goal, each=each, clusters=clusters)
     if json:
         print_json(found.to_json())
     else:

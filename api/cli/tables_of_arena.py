@@ -79,6 +79,8 @@ def _remarks(tracker: TrackerRatings) -> Iterator[str]:
             f"over random orders of the same votes a rating has a standard deviation of {least:.1f} to {most:.1f} "
             f"points and a range of up to {widest:.1f}; {tracker.rankings} different rankings occur"
         )
+    if tracker.message:
+        yield f"finite by the ridge alone: {tracker.message}"
     if tracker.without_votes:
         yield f"without a vote here: {', '.join(tracker.without_votes)}"
 

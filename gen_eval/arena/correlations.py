@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -230,7 +230,7 @@ class PairCorrelation:
 
 
 @dataclass(frozen=True)
-class Correlations:
+class Correlations(Mapping[str, PairCorrelation]):
     """Every rating with the score of the same x.
 
     Attributes:
@@ -243,6 +243,12 @@ class Correlations:
 
     def __getitem__(self, name: str) -> PairCorrelation:
         return self.pairs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.pairs)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``gen-eval arena correlate --json``."""

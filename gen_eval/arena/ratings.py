@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gen_eval.arena.votes import RejectedVote
-from gen_eval.records import Reason
+from gen_eval.records import Reason, Status
 from gen_eval.stats.summaries import Floats
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class TrackerRatings:
-    """Ratings of one tracker.
+class TrackerRatings(Mapping[str, "float | None"]):
+    """Ratings of one tracker: ``tracker["x"]`` is the rating of the system x.
 
     Attributes:
         tracker: its name.
@@ -141,6 +141,20 @@ class TrackerRatings:
     log_likelihood: float | None = None
     without_votes: tuple[str, ...] = ()
     draws: Floats | None = field(default=None, repr=False, compare=False)
+
+    def __getitem__(self, model: str) -> float | None:
+        return self.ratings[model]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ratings)
+
+    def __len__(self) -> int:
+        return len(self.ratings)
+
+    @property
+    def status(self) -> Status:
+        """``ok``, or that of the reason."""
+        return Status.OK if self.reason is None else self.reason.status
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -190,8 +204,11 @@ class TrackerRatings:
 
 
 @dataclass(frozen=True)
-class ArenaRatings:
-    """Ratings of all trackers by one method.
+class ArenaRatings(Mapping[str, TrackerRatings]):
+    """Ratings of all trackers by one method: ``found["quality"]["x"]`` is the rating of the system x.
+
+    What a single tracker has (``ratings``, ``lower``, ``upper``, ``n``, ``differences``, ``ranks``, ``reason``,
+    ``status``, ``message``) stands here for :attr:`main`.
 
     Attributes:
         method: ``elo`` or ``bradley-terry``.
@@ -212,14 +229,68 @@ class ArenaRatings:
     def __getitem__(self, tracker: str) -> TrackerRatings:
         return self.trackers[tracker]
 
-    @property
-    def ratings(self) -> Mapping[str, float | None]:
-        """Ratings of the overall tracker, or of the only one."""
-        return self._main.ratings
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.trackers)
+
+    def __len__(self) -> int:
+        return len(self.trackers)
 
     @property
-    def _main(self) -> TrackerRatings:
-        return self.trackers.get("overall") or next(iter(self.trackers.values()))
+    def main(self) -> TrackerRatings:
+        """The overall tracker; the first one where no vote counts for overall.
+
+        Raises:
+            ValueError: no vote counts for any tracker.
+        """
+        if not self.trackers:
+            raise ValueError(f"there are no ratings: none of the votes counts ({len(self.rejected)} were rejected)")
+        name = "overall" if "overall" in self.trackers else next(iter(self.trackers))
+        return self.trackers[name]
+
+    @property
+    def ratings(self) -> Mapping[str, float | None]:
+        """Of :attr:`main`, by system."""
+        return self.main.ratings
+
+    @property
+    def lower(self) -> Mapping[str, float | None]:
+        """Lower ends of :attr:`main`, by system."""
+        return self.main.lower
+
+    @property
+    def upper(self) -> Mapping[str, float | None]:
+        """Upper ends of :attr:`main`, by system."""
+        return self.main.upper
+
+    @property
+    def n(self) -> int:
+        """Votes that count for :attr:`main`."""
+        return self.main.n
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """Of every two systems in :attr:`main`."""
+        return self.main.differences
+
+    @property
+    def ranks(self) -> Mapping[str, Rank]:
+        """Of :attr:`main`, by system."""
+        return self.main.ranks
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why :attr:`main` has no ratings; ``None`` when it has."""
+        return self.main.reason
+
+    @property
+    def status(self) -> Status:
+        """``ok``, or that of the reason."""
+        return self.main.status
+
+    @property
+    def message(self) -> str:
+        """The reason in words."""
+        return self.main.message
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``gen-eval arena rate --json``."""

@@ -5,6 +5,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 STRENGTHS = {"alpha": 1.2, "beta": 0.5, "gamma": 0.0, "delta": -1.2}
@@ -81,7 +82,7 @@ def study(maker, tmp_path):
 # --- ratings ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv"])
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
 def test_elo_as_published(cli, elo_cases, tmp_path, form):
     case = elo_cases["five_models"]
     path = lines(tmp_path / "votes.jsonl", case["votes"])
@@ -91,6 +92,9 @@ def test_elo_as_published(cli, elo_cases, tmp_path, form):
             writer = csv.DictWriter(file, list(case["votes"][0]))
             writer.writeheader()
             writer.writerows(case["votes"])
+    if form == "parquet":
+        path = tmp_path / "votes.parquet"
+        pd.DataFrame(case["votes"]).to_parquet(path)
     found = cli("arena", "rate", "--votes", path, "--method", "elo", "--order", "given", "--resamples", 50, "--json")
     assert found.code == 0
     assert (found.json["method"], found.json["order"], found.json["n_votes"]) == ("elo", "given", 120)
@@ -135,6 +139,27 @@ def test_bradley_terry_as_recorded(cli, bradley_terry_golden, tmp_path):
         assert set(found["trackers"]) == {"quality"}
 
 
+def test_options_of_bradley_terry_reach_the_fit(cli, bradley_terry_golden, study, tmp_path):
+    case = next(one for one in bradley_terry_golden["cases"] if one["name"] == "ties_as_half_quality")
+    path = lines(tmp_path / "votes.jsonl", as_votes(case["votes"]))
+
+    def quality(*options, votes=path):
+        found = cli("arena", "rate", "--votes", votes, "--resamples", 50, *options, "--json")
+        assert found.code == 0, found
+        return found.json["trackers"]["quality"]
+
+    golden = bradley_terry_golden["davidson"]
+    davidson = quality("--ties", "davidson")
+    assert [davidson["ratings"][name] for name in golden["models"]] == pytest.approx(golden["ratings"], abs=5e-5)
+    assert davidson["tie_parameter"]["value"] == pytest.approx(golden["tie_parameter_nu"], abs=1e-6)
+    plain, side, weighed = quality(), quality("--side"), quality("--pair-floor", 5)
+    assert plain["side"] is None
+    assert side["side"]["lower"] <= side["side"]["value"] <= side["side"]["upper"]
+    assert weighed["ratings"] != plain["ratings"]
+    for unit in ("votes", "samples", "annotators"):
+        assert quality("--clusters", unit, votes=study[1])["interval"]["unit"] == unit
+
+
 @pytest.mark.parametrize(("place", "reason"), [(0, "one_sided"), (1, "not_connected")])
 def test_what_has_no_maximum_is_refused_or_has_a_stated_ridge(cli, bradley_terry_golden, tmp_path, place, reason):
     path = lines(tmp_path / "votes.jsonl", as_votes(bradley_terry_golden["refused"][place]["votes"]))
@@ -147,6 +172,7 @@ def test_what_has_no_maximum_is_refused_or_has_a_stated_ridge(cli, bradley_terry
     said = cli("arena", "rate", "--votes", path)
     assert reason in said.out
     assert "ridge" in said.out
+    assert "finite by the ridge alone" in cli("arena", "rate", "--votes", path, "--ridge", 0.1, "--resamples", 50).out
     ridged = cli("arena", "rate", "--votes", path, "--ridge", 0.1, "--resamples", 200, "--json").json
     assert all(math.isfinite(value) for value in ridged["trackers"]["quality"]["ratings"].values())
     assert ridged["options"]["ridge"] == 0.1
@@ -192,6 +218,9 @@ def test_lines_that_are_no_votes_are_listed_and_the_others_count(cli, tmp_path):
         (["--votes", "votes.jsonl", "--method", "elo", "--order", "time"], "time"),
         (["--votes", "votes.jsonl", "--protocol", "reference", "--method", "bradley-terry"], "reference"),
         (["--votes", "votes.jsonl", "--out", "ratings.docx"], ".html"),
+        (["--votes", "votes.jsonl", "--method", "elo", "--interval", "sandwich"], "--interval"),
+        (["--votes", "votes.jsonl", "--tie-threshold", "0.1"], "--tie-threshold"),
+        (["--votes", "votes.jsonl", "--ties", "davidson", "--side"], "side"),
     ],
 )
 def test_bad_arguments_end_with_what_to_do(cli, tmp_path, arguments, said):

@@ -86,15 +86,23 @@ class Planned(OfVotes):
         return {**super().to_json(), **self.found.to_json()}
 
 
-def next_votes(path: Path, tracker: str, *, count: int = 10, goal: Literal["widest", "ranking"] = "widest") -> Planned:
-    """Which pairs of systems to ask next, and on which samples.
+def next_votes(
+    path: Path,
+    tracker: str,
+    *,
+    count: int = 10,
+    goal: Literal["widest", "ranking"] = "widest",
+    each: int | None = None,
+    clusters: Clusters | None = None,
+) -> Planned:
+    """Which pairs of systems to ask next, and on which samples; see :func:`gen_eval.arena.next_pairs`.
 
     Raises:
         InputError: the votes cannot be read, or none counts for ``tracker``.
     """
     votes = votes_in(path)
     try:
-        return Planned(votes, next_pairs(votes, tracker, count, goal=goal))
+        return Planned(votes, next_pairs(votes, tracker, count, goal=goal, each=each, clusters=clusters))
     except ValueError as error:
         raise InputError(str(error)) from error
 

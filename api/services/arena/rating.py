@@ -36,7 +36,7 @@ class RatingRules:
         ridge: weight of the penalty on squared strengths; 0 for none.
         side: whether to fit what standing on the left is worth.
         pair_floor: see :func:`gen_eval.arena.bradley_terry`.
-        interval: ``bootstrap`` or ``sandwich``.
+        interval: ``bootstrap`` (also with ``None``) or ``sandwich``, for Bradley-Terry.
         clusters: what is independent; ``None``: votes if everybody judged each sample once, else samples.
         resamples: of the bootstrap; ``None``: 10,000, for Elo 1,000.
         seed: of all that is drawn.
@@ -51,7 +51,7 @@ class RatingRules:
     ridge: float | None = None
     side: bool | None = None
     pair_floor: int | None = None
-    interval: Literal["bootstrap", "sandwich"] = "bootstrap"
+    interval: Literal["bootstrap", "sandwich"] | None = None
     clusters: Clusters | None = None
     resamples: int | None = None
     seed: int = 0
@@ -65,7 +65,7 @@ class RateRequest:
         votes: file of votes; ``None`` for an automatic arena alone.
         scores: run folders and files with scores of videos: each of their metrics becomes an arena of its own.
         metrics: only these of them.
-        tie_threshold: two videos whose scores differ by no more are equal.
+        tie_threshold: two videos whose scores differ by no more are equal; ``None`` is 0.
         real: systems that are real videos, for the plots.
         store: database URL when the rows of runs are not in their folders.
     """
@@ -74,7 +74,7 @@ class RateRequest:
     rules: RatingRules = field(default_factory=RatingRules)
     scores: tuple[Path, ...] = ()
     metrics: tuple[str, ...] | None = None
-    tie_threshold: float = 0.0
+    tie_threshold: float | None = None
     real: tuple[str, ...] = REAL
     store: str | None = None
 
@@ -117,6 +117,8 @@ def rate(request: RateRequest) -> Rated:
     """
     if request.votes is None and not request.scores:
         raise InputError("there is nothing to rate; give --votes FILE, or --scores with runs to compare video by video")
+    if not request.scores and (request.metrics is not None or request.tie_threshold is not None):
+        raise InputError("--metrics and --tie-threshold are about --scores, of which there are none; leave them out")
     votes = None if request.votes is None else votes_in(request.votes)
     ratings = None if votes is None else rated(votes, request.rules)
     automatic = _automatic(request) if request.scores else {}
@@ -131,7 +133,7 @@ def _automatic(request: RateRequest) -> dict[str, ArenaRatings]:
     protocol = Path(request.rules.protocol).stem
     found = {}
     for scores in video_scores(request.scores, request.metrics, protocol, store=request.store):
-        preferred = votes_from_scores(scores, threshold=request.tie_threshold)
+        preferred = votes_from_scores(scores, threshold=request.tie_threshold or 0.0)
         own = rated(Votes((), bare=preferred.comparisons), request.rules)
         facts = {"metric": scores.metric, "scores_protocol": scores.protocol, **preferred.facts()}
         found[scores.metric] = replace(own, options={**own.options, **facts})
@@ -183,11 +185,11 @@ def rated(votes: Votes, rules: RatingRules) -> ArenaRatings:
 
 
 def _interval(rules: RatingRules) -> Literal["bootstrap", "sandwich"]:
-    return "sandwich" if rules.resamples == 0 else rules.interval
+    return "sandwich" if rules.resamples == 0 else rules.interval or "bootstrap"
 
 
 _OF_ELO = ("order", "k", "permutations")
-_OF_BRADLEY_TERRY = ("ties", "ridge", "side", "pair_floor")
+_OF_BRADLEY_TERRY = ("ties", "ridge", "side", "pair_floor", "interval")
 
 
 def _given(rules: RatingRules, known: Mapping[str, Any]) -> dict[str, Any]:
