@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -35,6 +36,11 @@ def door(command: Callable[Arguments, int | None]) -> Callable[Arguments, None]:
             where = "" if error.filename is None else f"{error.filename}: "
             note(f"error: {where}{error.strerror or error}; check the path, its rights and the free space")
             code = EXIT_BAD_INPUT
+        except MemoryError as error:
+            note(
+                f"error: there is not enough memory ({error}); ask for fewer resamples or orders, or give less at once"
+            )
+            code = EXIT_BAD_INPUT
         except KeyboardInterrupt:
             note("interrupted: what was finished is kept; the same command goes on from there")
             code = EXIT_INTERRUPTED
@@ -45,7 +51,25 @@ def door(command: Callable[Arguments, int | None]) -> Callable[Arguments, None]:
 
 def note(message: str) -> None:
     """One line for people, on standard error."""
-    typer.echo(message, err=True)
+    typer.echo(printable(message), err=True)
+
+
+def printable(text: str) -> str:
+    r"""``text`` without what commands a terminal: names come from files, and an escape sequence is no name.
+
+    Control characters but line feed and tabulator go, and marks that turn the direction of writing.
+
+    >>> printable("a\x1b[31mb")
+    'a[31mb'
+    """
+    return text if text.isprintable() else "".join(one for one in text if not _commands(one))
+
+
+def _commands(sign: str) -> bool:
+    return (unicodedata.category(sign) == "Cc" and sign not in "\n\t") or sign in _TURNING
+
+
+_TURNING = frozenset(map(chr, (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
 
 
 def print_json(document: Any) -> None:
@@ -55,12 +79,18 @@ def print_json(document: Any) -> None:
 
 
 def console() -> Console:
-    """Standard output for tables."""
+    """Standard output for tables; what is printed is :func:`printable`."""
     from rich.console import Console
+    from rich.segment import Segment
+
+    class Plain(Console):
+        def render(self, *args: Any, **kwargs: Any) -> Iterator[Segment]:
+            for segment in super().render(*args, **kwargs):
+                yield segment if segment.control else segment._replace(text=printable(segment.text))
 
     # piped output keeps whole lines: a table cut to 80 columns is of no use to grep
     width = None if sys.stdout.isatty() else 160
-    return Console(highlight=False, width=width)
+    return Plain(highlight=False, width=width)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gen_eval.stats.correlation import LEAST_PAIRS, distances
+from gen_eval.stats.correlation import LEAST_PAIRS, distances, mean_ranks
 from gen_eval.stats.resampling import resampled_counts
 from gen_eval.stats.summaries import Floats
 
@@ -90,7 +90,8 @@ def _joined(parts: list[Coefficients]) -> Coefficients:
 
 
 def _counted(x: Floats, y: Floats, counts: Floats) -> Coefficients:
-    sign_x, sign_y = np.sign(np.subtract.outer(x, x)), np.sign(np.subtract.outer(y, y))
+    # differences of ranks have the signs of those of the values, and cannot overflow
+    sign_x, sign_y = (np.sign(np.subtract.outer(ranks, ranks)) for ranks in (mean_ranks(x), mean_ranks(y)))
     surplus = _quadratic(counts, sign_x * sign_y)
     untied_x, untied_y = _quadratic(counts, np.abs(sign_x)), _quadratic(counts, np.abs(sign_y))
     defined = (untied_x > 0) & (untied_y > 0) & (counts.sum(axis=1) >= LEAST_PAIRS)

@@ -8,6 +8,7 @@ that a font lacks is drawn as its substitute without a warning, and long names a
 from __future__ import annotations
 
 import io
+import math
 import re
 import unicodedata
 import warnings
@@ -36,6 +37,10 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 LONGEST = 34
 """Most characters of a name in a figure."""
+
+LONGEST_SIDE, LARGEST_AREA = 300.0, 2400.0
+"""Most inches and square inches of a figure: at 160 dots an inch a picture then has fewer than 65,536 dots on a side,
+and takes less than 250 MB."""
 
 _STYLE: dict[str, Any] = {
     "axes.axisbelow": True,
@@ -108,11 +113,21 @@ def label(name: str, longest: int = LONGEST) -> str:
 
 
 def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
-    """An empty figure of ``width`` x ``height`` inches with one pair of axes."""
+    """An empty figure of ``width`` x ``height`` inches with one pair of axes; see :func:`empty_figure`."""
+    figure = empty_figure(width, height)
+    return figure, figure.add_subplot()
+
+
+def empty_figure(width: float, height: float) -> Figure:
+    """A figure of ``width`` x ``height`` inches; smaller where :data:`LONGEST_SIDE` and :data:`LARGEST_AREA` say so."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height))
-    return figure, figure.add_subplot()
+    width, height = min(width, LONGEST_SIDE), min(height, LONGEST_SIDE)
+    shrunk = min(1.0, math.sqrt(LARGEST_AREA / (width * height)))
+    figure = Figure(figsize=(width * shrunk, height * shrunk))
+    FigureCanvasAgg(figure)  # keeps one renderer: without it each size of a text that is asked for makes a new one
+    return figure
 
 
 def beside(axes: Axes, place: int, text: str) -> None:
@@ -204,6 +219,7 @@ __all__ = [
     "SUFFIXES",
     "beside",
     "drawing",
+    "empty_figure",
     "encoded",
     "label",
     "new_figure",

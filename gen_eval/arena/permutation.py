@@ -111,7 +111,7 @@ def _unit(column: Floats) -> Floats:
 
 def _surplus(x: Floats, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Pairs ordered alike minus those ordered oppositely, for each column of ``places`` ``(n, B)``."""
-    rows = np.ascontiguousarray(places)
+    rows, x = np.ascontiguousarray(places), mean_ranks(x)
     total = np.zeros(places.shape[1], dtype=np.int64)
     for second in range(1, len(x)):
         for first in range(second):

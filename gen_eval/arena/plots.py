@@ -21,6 +21,7 @@ from gen_eval.arena.drawing import (
     VERMILION,
     beside,
     drawing,
+    empty_figure,
     encoded,
     label,
     new_figure,
@@ -80,8 +81,6 @@ def several_rating_intervals(
     Raises:
         ValueError: there is no tracker.
     """
-    from matplotlib.figure import Figure
-
     trackers = dict(ratings.trackers if isinstance(ratings, ArenaRatings) else ratings)
     if not trackers:
         raise ValueError("there is no tracker to draw; give ratings of at least one")
@@ -90,7 +89,7 @@ def several_rating_intervals(
     order = _common_order(list(trackers.values()))
     with drawing():
         width, height = 2.6 + 2.9 * len(trackers), 1.6 + _LINE * max(len(order), 3)
-        figure = Figure(figsize=(width, height))
+        figure = empty_figure(width, height)
         panels = figure.subplots(1, len(trackers), squeeze=False)[0]
         named = next((place for place, one in enumerate(trackers.values()) if one.reason is None), 0)
         for place, (axes, (name, tracker)) in enumerate(zip(panels, trackers.items(), strict=True)):

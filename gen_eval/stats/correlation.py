@@ -218,6 +218,7 @@ def mean_ranks(column: Floats) -> Floats:
 
 def _concordance(x: Floats, y: Floats) -> int:
     """Pairs of pairs ordered alike minus those ordered oppositely."""
+    x, y = mean_ranks(x), mean_ranks(y)  # of equal order, and their differences cannot overflow
     total = 0
     for place in range(1, len(x)):
         alike = np.sign(x[:place] - x[place]) * np.sign(y[:place] - y[place])

@@ -38,11 +38,14 @@ def finite_number(value: float, where: str) -> float:
 
     Raises:
         TypeError: it is not a number.
-        ValueError: it is NaN or infinite; ``where`` names its position.
+        ValueError: it is NaN, infinite or too large for a float; ``where`` names its position.
     """
     if not isinstance(value, int | float | np.number | np.bool_):
         raise TypeError(f"{where} is {value!r}; a number is needed")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ValueError(f"{where} is beyond 1.8e308; {_WANTED}") from error
     if not math.isfinite(number):
         raise ValueError(f"{where} is {number}; {_WANTED}")
     return number

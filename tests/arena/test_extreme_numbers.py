@@ -1,0 +1,44 @@
+"""Numbers at the ends of their range, and many systems: values, or a plain refusal, and bounded memory."""
+
+import math
+
+import numpy as np
+import pytest
+
+from gen_eval.arena import SystemColumn, bradley_terry, correlate
+from gen_eval.arena.drawing import LARGEST_AREA, LONGEST_SIDE, empty_figure, new_figure
+
+TRIPLES = [("x", "y", 1.0), ("y", "z", 1.0), ("z", "x", 1.0), ("x", "z", 0.5)]
+
+
+def columns(values):
+    return {"overall": SystemColumn("overall", {f"s{place}": value for place, value in enumerate(values)})}
+
+
+def test_correlation_of_the_largest_floats_is_that_of_their_signs():
+    signs = [1, -1, -1, 1, 1, -1, 1]
+    scores = columns([3.0, 1.0, 2.0, 5.0, 4.0, 0.0, 6.0])
+    large, small = (correlate(columns([size * one for one in signs]), scores, resamples=50) for size in (2.0**1023, 1))
+    for name in ("pearson", "spearman", "kendall_tau_b", "permutation", "bootstrap"):
+        assert getattr(large["overall"], name) == getattr(small["overall"], name)
+
+
+def test_a_whole_number_that_no_float_holds_is_refused():
+    with pytest.raises(ValueError, match=r"pair_floor is beyond 1\.8e308"):
+        bradley_terry(TRIPLES, pair_floor=10**400, resamples=1)
+
+
+@pytest.mark.parametrize(("width", "height"), [(7.2, 4.0), (7.2, 272.0), (7.2, 1e5), (303.0, 303.0), (1e5, 3.0)])
+def test_a_figure_stays_within_what_a_picture_can_hold(width, height):
+    found = empty_figure(width, height).get_size_inches()
+    assert max(found) <= LONGEST_SIDE
+    assert np.prod(found) <= LARGEST_AREA * (1 + 1e-9)
+    if max(width, height) <= LONGEST_SIDE and width * height <= LARGEST_AREA:
+        assert tuple(found) == (width, height)
+
+
+def test_sizes_of_texts_come_from_one_renderer():
+    figure, axes = new_figure(4, 3)
+    texts = [axes.text(0, 0, name) for name in "abc"]
+    assert all(math.isfinite(text.get_window_extent().width) for text in texts)
+    assert figure.canvas.get_renderer() is figure.canvas.get_renderer()
