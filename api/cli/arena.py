@@ -28,7 +28,7 @@ _Order = Annotated[
     typer.Option(help="Order of the votes for elo; mean: over random orders (default), given under reference."),
 ]
 _K = Annotated[float | None, typer.Option(help="Points at stake in a vote, for elo; default 32.")]
-_Permutations = Annotated[int | None, typer.Option(min=1, help="Random orders for elo; default 100.")]
+_Permutations = Annotated[int | None, typer.Option(min=1, max=1_000_000, help="Random orders for elo; default 100.")]
 _Ties = Annotated[
     Literal["half", "davidson"] | None,
     typer.Option(help="A tie is half a win (default), or has a probability of its own (Davidson)."),
@@ -53,7 +53,7 @@ _Clusters = Annotated[
     ),
 ]
 _Resamples = Annotated[
-    int | None, typer.Option(min=0, help="Of each bootstrap; default 10,000 (elo 1,000), 0 for none.")
+    int | None, typer.Option(min=0, max=1_000_000, help="Of each bootstrap; default 10,000 (elo 1,000), 0 for none.")
 ]
 _Seed = Annotated[int, typer.Option(min=0, help="Of all that is drawn.")]
 _Real = Annotated[
@@ -161,7 +161,9 @@ def correlate(
         typer.Option(min=0.0, help="Scores that differ by no more are a tie; default: found by cross-validation."),
     ] = None,
     real: _Real = None,
-    resamples: Annotated[int | None, typer.Option(min=1, help="Of each bootstrap; default 10,000.")] = None,
+    resamples: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="Of each bootstrap; default 10,000.")
+    ] = None,
     seed: _Seed = 0,
     out: _Report = None,
     plots: _Plots = None,
@@ -207,7 +209,7 @@ def correlate(
 @door
 def agree(
     votes: _Votes,
-    resamples: Annotated[int, typer.Option(min=0, help="Of each bootstrap; 0 for none.")] = 10_000,
+    resamples: Annotated[int, typer.Option(min=0, max=1_000_000, help="Of each bootstrap; 0 for none.")] = 10_000,
     seed: _Seed = 0,
     out: _Report = None,
     plots: _Plots = None,
@@ -236,7 +238,7 @@ def agree(
 def next_votes(
     votes: _Votes,
     tracker: _Tracker = "overall",
-    count: Annotated[int, typer.Option(min=1, help="How many pairs.")] = 10,
+    count: Annotated[int, typer.Option(min=1, max=10_000, help="How many pairs.")] = 10,
     goal: Annotated[
         Literal["widest", "ranking"],
         typer.Option(help="Where the difference is least known, or neighbours whose order is open."),

@@ -44,7 +44,7 @@ class _Options:
             raise ValueError(f"resamples is {self.resamples}; expected 0 (no intervals) or more")
         if not 0 < self.level < 1:
             raise ValueError(f"level is {self.level}; it lies strictly between 0 and 1 (95 % is 0.95)")
-        check_resampling(1, 1, self.seed)
+        check_resampling(1, max(self.resamples, self.permutations, 1), self.seed)
 
 
 def elo(

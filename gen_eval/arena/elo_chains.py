@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from gen_eval.arena.comparisons import Comparisons, Ints, Unit
+from gen_eval.arena.ratings import check_points
 from gen_eval.stats.summaries import Floats, finite_number
 
 MEMORY = 192 << 20
@@ -59,6 +60,7 @@ class EloRule:
                 raise ValueError(
                     f"{name} is {value:g}; it must be above {least:g} (published: k 32, base 10, scale 400)"
                 )
+        check_points(initial=self.initial, k=self.k, base=self.base, scale=self.scale)
 
     @property
     def per_point(self) -> float:

@@ -27,8 +27,9 @@ from gen_eval.arena.intervals import (
     percentile_ends,
     without_interval,
 )
-from gen_eval.arena.ratings import IntervalRule, Parameter, TrackerRatings
+from gen_eval.arena.ratings import IntervalRule, Parameter, TrackerRatings, check_points
 from gen_eval.arena.win_graph import Flags
+from gen_eval.stats.resampling import check_resampling
 from gen_eval.stats.summaries import Floats, finite_number
 
 Method = Literal["bootstrap", "sandwich"]
@@ -83,9 +84,11 @@ class Rule:
         least = 1 if self.interval == "bootstrap" else 0
         _check(self.resamples >= least, "resamples", self.resamples, f"{least} or more (10,000 is the default)")
         _check(self.seed >= 0, "seed", self.seed, "0 or more")
+        check_resampling(1, max(self.resamples, 1), self.seed)
         _check(0 < self.level < 1, "level", self.level, "strictly between 0 and 1 (95 % is 0.95)")
         _check(self.base > 1, "base", self.base, "above 1 (10 is published)")
         _check(self.scale > 0, "scale", self.scale, "above 0 (400 is published)")
+        check_points(initial=self.initial, base=self.base, scale=self.scale)
 
     @property
     def per_logit(self) -> float:

@@ -335,6 +335,23 @@ class ArenaRatings(Mapping[str, TrackerRatings]):
         return "\n".join(str(one) for one in self.trackers.values())
 
 
+MOST_POINTS = 1e9
+"""Largest number in the formula of a scale of points: squares of its ratings are then far from the end of floats."""
+
+
+def check_points(*, scale: float, **others: float) -> None:
+    """Refuse a scale of points on which a rating, or what is made of it, could leave the range of the floats.
+
+    Raises:
+        ValueError: a number is beyond :data:`MOST_POINTS`, or the scale is below its inverse.
+    """
+    for name, value in {"scale": scale, **others}.items():
+        if abs(value) > MOST_POINTS:
+            raise ValueError(f"{name} is {value:g}; expected at most {MOST_POINTS:g} (published: k 32, scale 400)")
+    if scale < 1 / MOST_POINTS:
+        raise ValueError(f"scale is {scale:g}; expected at least {1 / MOST_POINTS:g} points (400 is published)")
+
+
 __all__ = [
     "ArenaRatings",
     "Difference",
@@ -343,4 +360,5 @@ __all__ = [
     "Rank",
     "Spread",
     "TrackerRatings",
+    "check_points",
 ]

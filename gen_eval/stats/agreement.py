@@ -13,7 +13,7 @@ import numpy as np
 from gen_eval.records.errors import ItemError
 from gen_eval.records.reasons import Reason
 from gen_eval.stats.intervals import Interval, percentile_interval
-from gen_eval.stats.resampling import resampled_sums
+from gen_eval.stats.resampling import check_resampling, resampled_sums
 from gen_eval.stats.summaries import Floats, exact_mean, finite_number
 
 Measure = Literal["nominal", "interval"]
@@ -187,6 +187,7 @@ def _draws(resamples: int, seed: int, coverage: float, clusters: list[Hashable] 
         raise ValueError(f"coverage is {coverage}; it lies strictly between 0 and 1 (95 % is 0.95)")
     if resamples < 0:
         raise ValueError(f"resamples is {resamples}; expected 0 (no interval) or more (10,000 is usual)")
+    check_resampling(1, max(resamples, 1), seed)
     return _Draws(resamples, seed, coverage, clusters)
 
 

@@ -34,6 +34,9 @@ INDEX_LIMIT = 256
 BLOCK = 1 << 18
 """Counts held at a time (float64: 2 MiB, which stays in the cache); a single resample of more units needs more."""
 
+MOST_RESAMPLES = 1_000_000
+"""Most resamples of a bootstrap: no end of an interval becomes clearer by more, and they fit in memory."""
+
 _CELLS = 1 << 16
 _ESCAPE = 0xFFFF
 _LARGEST_COUNT = 18  # a Poisson count with mean below 1 exceeds it with probability 8e-18, below the rounding of 1.0
@@ -106,12 +109,14 @@ def check_resampling(units: int, resamples: int, seed: int) -> None:
     """Refuse what no bootstrap can be made of.
 
     Raises:
-        ValueError: no units, fewer than one resample, or a negative seed.
+        ValueError: no units, fewer than one resample or more than :data:`MOST_RESAMPLES`, or a negative seed.
     """
     if units < 1:
         raise ValueError("nothing to resample: at least one value is needed; report n = 0 and no interval instead")
     if resamples < 1:
         raise ValueError(f"resamples is {resamples}; at least 1 is needed (10,000 is the default)")
+    if resamples > MOST_RESAMPLES:
+        raise ValueError(f"resamples is {resamples}; at most {MOST_RESAMPLES:,} are drawn (10,000 is the default)")
     if seed < 0:
         raise ValueError(f"seed is {seed}; a non-negative integer is needed")
 

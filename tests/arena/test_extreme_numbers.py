@@ -1,11 +1,12 @@
 """Numbers at the ends of their range, and many systems: values, or a plain refusal, and bounded memory."""
 
+import json
 import math
 
 import numpy as np
 import pytest
 
-from gen_eval.arena import SystemColumn, bradley_terry, correlate
+from gen_eval.arena import SystemColumn, bradley_terry, correlate, elo
 from gen_eval.arena.drawing import LARGEST_AREA, LONGEST_SIDE, empty_figure, new_figure
 
 TRIPLES = [("x", "y", 1.0), ("y", "z", 1.0), ("z", "x", 1.0), ("x", "z", 0.5)]
@@ -42,3 +43,37 @@ def test_sizes_of_texts_come_from_one_renderer():
     texts = [axes.text(0, 0, name) for name in "abc"]
     assert all(math.isfinite(text.get_window_extent().width) for text in texts)
     assert figure.canvas.get_renderer() is figure.canvas.get_renderer()
+
+
+@pytest.mark.parametrize(
+    "given", [{"k": 1e300}, {"k": 1e308}, {"initial": 1e300}, {"scale": 1e308}, {"scale": 1e-300}, {"base": 1e300}]
+)
+def test_elo_refuses_numbers_that_leave_the_floats(given):
+    with pytest.raises(ValueError, match=f"{next(iter(given))} is .*e.*; expected at "):
+        elo(TRIPLES, **given)
+
+
+@pytest.mark.parametrize("given", [{"initial": -1e300}, {"scale": 1e308}, {"scale": 1e-300}, {"base": 1e300}])
+def test_bradley_terry_refuses_numbers_that_leave_the_floats(given):
+    with pytest.raises(ValueError, match=f"{next(iter(given))} is .*e.*; expected at "):
+        bradley_terry(TRIPLES, **given)
+
+
+def test_ratings_at_the_ends_of_the_range_are_finite():
+    for method in (elo, bradley_terry):
+        for scale in (1e9, 1e-9):
+            found = method(TRIPLES * 3, initial=1e9, scale=scale, base=1e9, resamples=20).to_json()
+            json.dumps(found, allow_nan=False)
+
+
+@pytest.mark.parametrize("given", [{"resamples": 10**13}, {"permutations": 10**13}])
+def test_more_draws_than_memory_holds_are_refused(given):
+    with pytest.raises(ValueError, match="at most 1,000,000 are drawn"):
+        elo(TRIPLES, **given)
+
+
+def test_more_resamples_than_memory_holds_are_refused():
+    with pytest.raises(ValueError, match="at most 1,000,000 are drawn"):
+        bradley_terry(TRIPLES, resamples=10**13)
+    with pytest.raises(ValueError, match="at most 1,000,000 are drawn"):
+        correlate(columns(range(5)), columns(range(5)), resamples=10**13)
