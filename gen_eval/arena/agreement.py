@@ -15,6 +15,7 @@ from gen_eval.arena.annotators import (
     annotator_reports,
 )
 from gen_eval.arena.items import Judged, judged
+from gen_eval.arena.names import called
 from gen_eval.arena.vote_files import AnyVotes, votes_from
 from gen_eval.arena.votes import QUESTIONS, Answer
 from gen_eval.records import Reason
@@ -111,13 +112,13 @@ class Agreement:
         lines = [head]
         if self.raw.value is not None:
             lines.append(f"  raw agreement {100 * self.raw.value:.1f} % of {self.raw.n} pairs of answers")
-            lines += [f"  alpha, {name}: {str(one).split(' ', 1)[1]}" for name, one in self.alphas.items()]
+            lines += [f"  alpha, {called(name)}: {str(one).split(' ', 1)[1]}" for name, one in self.alphas.items()]
         if self.mean_kappa is not None:
             lines.append(f"  mean kappa {self.mean_kappa:.3f} over {self.kappas} pairs of annotators")
         lines.append(f"  asked again: same answer {self.consistency.everything}")
         for warning, rule in WARNINGS.items():
             if named := [one.name for one in self.annotators if warning in one.warnings]:
-                lines.append(f"  {warning}: {', '.join(named)} ({rule})")
+                lines.append(f"  {called(warning)}: {', '.join(named)} ({rule})")
         return "\n".join([*lines, *([f"  {self.message}"] if self.message else [])])
 
 

@@ -25,6 +25,7 @@ from gen_eval.arena.drawing import (
 )
 from gen_eval.arena.label_placement import Boxes, place_labels
 from gen_eval.arena.metric_comparisons import MetricAgreement, MetricComparison
+from gen_eval.arena.names import called
 from gen_eval.arena.systems import SystemColumn
 from gen_eval.stats.summaries import Floats
 
@@ -88,13 +89,13 @@ def metrics_side_by_side(comparison: MetricComparison) -> Figure:
         title = f"{label(comparison.rating)} rating: agreement of {len(shown)} metrics"
         drawn = any(one.lower is not None for one in shown)
         ends = f"{level_name(comparison.level)} % intervals" if drawn else "too few for intervals"
-        titled(axes, title, f"{comparison.by} over n = {comparison.n} systems, {ends}; errors are turned")
+        titled(axes, title, f"{called(comparison.by)} over n = {comparison.n} systems, {ends}; errors are turned")
         rows(axes, [one.name for one in shown])
         axes.axvline(0, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
         for place, one in enumerate(shown):
             _metric_row(axes, place, one, comparison)
         hollow = "; hollow: without real videos" if comparison.real else ""
-        axes.set_xlabel(f"{comparison.by}, larger agrees better with people{hollow}")
+        axes.set_xlabel(f"{called(comparison.by)}, larger agrees better with people{hollow}")
         return settled(figure)
 
 

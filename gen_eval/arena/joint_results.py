@@ -8,6 +8,7 @@ from typing import Any
 
 from gen_eval.arena.coefficients import COEFFICIENTS, Bools, Coefficient
 from gen_eval.arena.correlations import Ends, level_name
+from gen_eval.arena.names import called
 from gen_eval.arena.noise import NoiseCorrected
 from gen_eval.arena.systems import SystemColumn
 from gen_eval.records import Reason
@@ -146,7 +147,7 @@ class JointCorrelation:
         for name in COEFFICIENTS:
             ends = self.intervals[name]
             shown = "" if ends is None else f" [{ends[0]:.3f}, {ends[1]:.3f}]"
-            lines.append(f"  {name} {getattr(self, name):.3f}{shown}")
+            lines.append(f"  {called(name)} {getattr(self, name):.3f}{shown}")
         if self.noise_corrected is not None:
             lines.append(f"  {self.noise_corrected}")
         lines.append(f"  {self.words}; {sum(self.undefined.values())} of them without a value")

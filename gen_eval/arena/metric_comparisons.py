@@ -8,6 +8,7 @@ from typing import Any
 
 from gen_eval.arena.coefficients import Coefficient
 from gen_eval.arena.correlations import Subset
+from gen_eval.arena.names import called
 from gen_eval.records import Reason
 
 
@@ -161,7 +162,7 @@ class MetricComparison:
         return str(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.rating} (n = {self.n} systems), by {self.by}"]
+        lines = [f"{self.rating} (n = {self.n} systems), by {called(self.by)}"]
         for name, one in self.agreements.items():
             value = one.value(self.by)
             if value is None:

@@ -45,19 +45,22 @@ _NUMBERED = 30
 """Most systems of a win matrix whose cells hold numbers; above, colours alone are read."""
 
 
-def rating_intervals(tracker: TrackerRatings, *, real: Collection[str] = REAL, title: str | None = None) -> Figure:
+def rating_intervals(
+    tracker: TrackerRatings, *, real: Collection[str] = REAL, title: str | None = None, counted: str = "votes"
+) -> Figure:
     """Ratings of one tracker with their intervals, best first; without ratings the reason in words.
 
     Args:
         tracker: what is drawn.
         real: systems that are real videos.
         title: what the tracker is called; its own name by default.
+        counted: what it was made from; the ``comparisons`` of a metric are no votes.
     """
     order = _best_first(tracker.ratings)
     height = 2.2 if tracker.reason is not None else 1.5 + _LINE * max(len(order), 3)
     with drawing():
         figure, axes = new_figure(7.2, height)
-        titled(axes, f"{label(title or tracker.tracker)}: ratings of {len(order)} systems", *_about(tracker))
+        titled(axes, f"{label(title or tracker.tracker)}: ratings of {len(order)} systems", *_about(tracker, counted))
         if tracker.reason is not None:
             _refused(axes, tracker)
             return settled(figure)
@@ -70,13 +73,17 @@ def rating_intervals(tracker: TrackerRatings, *, real: Collection[str] = REAL, t
 
 
 def several_rating_intervals(
-    ratings: ArenaRatings | Mapping[str, TrackerRatings], *, real: Collection[str] = REAL
+    ratings: ArenaRatings | Mapping[str, TrackerRatings],
+    *,
+    real: Collection[str] = REAL,
+    counted: Mapping[str, str] | None = None,
 ) -> Figure:
     """Trackers side by side; systems in the order of the first that has ratings.
 
     Args:
         ratings: of several trackers (overall comes first), or trackers of any arenas by the name to show.
         real: systems that are real videos.
+        counted: by the name to show, what a tracker was made from; ``votes`` when not given.
 
     Raises:
         ValueError: there is no tracker.
@@ -93,7 +100,7 @@ def several_rating_intervals(
         panels = figure.subplots(1, len(trackers), squeeze=False)[0]
         named = next((place for place, one in enumerate(trackers.values()) if one.reason is None), 0)
         for place, (axes, (name, tracker)) in enumerate(zip(panels, trackers.items(), strict=True)):
-            titled(axes, label(name, 26), f"{tracker.n:,} votes")
+            titled(axes, label(name, 26), f"{tracker.n:,} {(counted or {}).get(name, 'votes')}")
             if tracker.reason is not None:
                 _refused(axes, tracker, width=34)
                 continue
@@ -109,8 +116,16 @@ def _common_order(trackers: Sequence[TrackerRatings]) -> list[str]:
     return list(dict.fromkeys(name for one in ranked for name in _best_first(one.ratings)))
 
 
-def order_spread(tracker: TrackerRatings, *, real: Collection[str] = REAL) -> Figure:
+def order_spread(
+    tracker: TrackerRatings, *, real: Collection[str] = REAL, title: str | None = None, counted: str = "votes"
+) -> Figure:
     """What the order of the votes does to sequential Elo: mean, standard deviation and range over random orders.
+
+    Args:
+        tracker: what is drawn.
+        real: systems that are real videos.
+        title: what the tracker is called; its own name by default.
+        counted: what it was made from, as for :func:`rating_intervals`.
 
     Raises:
         ValueError: the ratings carry no spread.
@@ -121,7 +136,7 @@ def order_spread(tracker: TrackerRatings, *, real: Collection[str] = REAL) -> Fi
     rankings = "" if tracker.rankings is None else f"{tracker.rankings} different rankings over random orders"
     with drawing():
         figure, axes = new_figure(7.2, 1.7 + _LINE * max(len(order), 3))
-        titled(axes, f"{label(tracker.tracker)}: sequential Elo over orders of the same votes", rankings)
+        titled(axes, f"{label(title or tracker.tracker)}: sequential Elo over orders of the same {counted}", rankings)
         rows(axes, order)
         for place, name in enumerate(order):
             one, colour = tracker.order_spread[name], _colour(name, real)
@@ -230,9 +245,9 @@ def _numbers(tracker: TrackerRatings, name: str) -> str:
     return f"{value:.0f}" if low is None or high is None else f"{value:.0f} [{low:.0f}, {high:.0f}]"
 
 
-def _about(tracker: TrackerRatings) -> list[str]:
+def _about(tracker: TrackerRatings, counted: str) -> list[str]:
     """Votes and how the intervals were made, in lines that fit."""
-    rule, votes = tracker.interval, f"{tracker.n:,} votes"
+    rule, votes = tracker.interval, f"{tracker.n:,} {counted}"
     if rule is None or rule.method == "none" or tracker.reason is not None:
         return [votes]
     how = f"{100 * rule.level:g} % {rule.method} intervals"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gen_eval.arena.names import called
 from gen_eval.arena.systems import VideoScores
 from gen_eval.arena.three_way import ThreeWay, three_way
 from gen_eval.arena.vote_cases import Cases, cases_of
@@ -100,10 +101,10 @@ class VoteAccuracy:
         lines = [f"{self.metric}, {self.tracker}: {100 * self.accuracy:.1f} %{ends} of {cover}; chance 50 %"]
         if (three := self.three_way) is not None:
             lines.append(
-                f"  with ties {100 * three.accuracy:.1f} % (always {three.majority}: "
+                f"  with ties {100 * three.accuracy:.1f} % (always {called(three.majority)}: "
                 f"{100 * three.majority_accuracy:.1f} %), threshold {three.threshold:.4g}, {three.rule}"
             )
-        gaps = ", ".join(f"{name} {count}" for name, count in self.without.items() if count)
+        gaps = ", ".join(f"{called(name)} {count}" for name, count in self.without.items() if count)
         return "\n".join([*lines, *([f"  left out, by what is missing: {gaps}"] if gaps else [])])
 
 
