@@ -128,7 +128,10 @@ def _pair(
     left, right = x.tolist(), y.tolist()
     r, rho, tau = pearson(left, right, level=level), spearman(left, right), kendall_tau_b(left, right)
     order = np.lexsort((y, x))
-    whole = Subset(r.n, r.value, rho.value, tau.value, r.reason)
+    # ratings that could not be made say why themselves: that no system has one is only what follows from it
+    cause = next((column for column in (rating, score) if r.reason and column.reason), None)
+    reason = r.reason if cause is None else cause.reason
+    whole = Subset(r.n, r.value, rho.value, tau.value, reason)
     bootstrap = _bootstrap(x[order], y[order], whole, resamples, seed, level)
     without = _leave_one_out(_Systems(names, x, y))
     kept = np.array([name not in real for name in names], dtype=bool)
@@ -137,7 +140,8 @@ def _pair(
         rating=rating.name,
         score=score.name,
         n=r.n,
-        reason=r.reason,
+        reason=reason,
+        message="" if cause is None else cause.message,
         pearson=r.value,
         pearson_p=r.p_value,
         pearson_fisher=None if r.lower is None or r.upper is None else (r.lower, r.upper),

@@ -72,7 +72,8 @@ class PairCorrelation:
         rating: name of the rating.
         score: name of the score.
         n: systems with both numbers.
-        reason: why nothing has a value (``too_few_systems``, ``no_variance``); ``None`` with values.
+        reason: why nothing has a value (``too_few_systems``, ``no_variance``, or why there are no ratings:
+            ``not_connected``, ``one_sided``); ``None`` with values.
         pearson: -1..1.
         pearson_p: two-sided, Student's t with n - 2 degrees of freedom.
         pearson_fisher: ends of Fisher's interval.
@@ -97,6 +98,7 @@ class PairCorrelation:
         left_out: systems that both name and one has no number for.
         score_higher_is_better: ``False`` where the score is an error.
         rating_higher_is_better: likewise.
+        message: the reason in words, where there is more to say.
     """
 
     name: str
@@ -128,6 +130,7 @@ class PairCorrelation:
     left_out: tuple[str, ...]
     score_higher_is_better: bool
     rating_higher_is_better: bool
+    message: str = ""
 
     @property
     def leave_one_out_pearson(self) -> Mapping[str, float | None]:
@@ -170,6 +173,7 @@ class PairCorrelation:
         return {
             "n": self.n,
             "reason": None if self.reason is None else str(self.reason),
+            "message": self.message,
             "rating": self.rating,
             "score": self.score,
             "score_higher_is_better": self.score_higher_is_better,
@@ -209,7 +213,7 @@ class PairCorrelation:
 
     def __str__(self) -> str:
         if self.reason is not None:
-            return f"{self.name}: no correlation ({self.reason}, n = {self.n})"
+            return f"{self.name}: no correlation ({self.reason}, n = {self.n}). {self.message}".rstrip(". ")
         percent = level_name(self.level)
         assert self.pearson is not None
         lines = [

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from api.services.arena.rating import REAL, RatingRules, rated, votes_in
-from api.services.arena.sources import system_scores, video_scores
+from api.services.arena.sources import Scores, key_of, metric_of, scores_in
 from gen_eval.arena import (
     TRACKERS,
     ArenaRatings,
@@ -22,12 +23,10 @@ from gen_eval.arena import (
 from gen_eval.arena.accuracy_comparison import AccuracyComparison, compare_accuracy
 from gen_eval.arena.joint import correlation_of, joint_draws
 from gen_eval.arena.joint_results import JointCorrelation
-from gen_eval.arena.systems import SAME, SystemColumn, VideoScores
-from gen_eval.arena.video_means import Metric
+from gen_eval.arena.systems import SystemColumn, VideoScores
 from gen_eval.arena.vote_accuracy import VoteAccuracy, vote_accuracy
 from gen_eval.arena.votes import Votes
 from gen_eval.data.benchmark import Rejected
-from gen_eval.protocols import total_rules
 from gen_eval.records import InputError
 from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS
 from gen_eval.stats.correlation import LEAST_PAIRS
@@ -49,6 +48,7 @@ class CorrelateRequest:
         resamples: of every bootstrap.
         seed: of all that is drawn.
         store: database URL when the rows of runs are not in their folders.
+        lower_is_better: metrics that are errors, beside those that are known to be.
     """
 
     scores: tuple[Path, ...]
@@ -62,6 +62,7 @@ class CorrelateRequest:
     resamples: int = 10_000
     seed: int = 0
     store: str | None = None
+    lower_is_better: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Correlated:
     Attributes:
         correlations: ratings against scores of the same name, over systems.
         comparisons: by rating, all metrics side by side.
+        comparisons_joint: by tracker, all metrics with scores of videos, votes and samples drawn together.
         joint: by x, the correlation with the uncertainty of votes and of scores together.
         by_vote: by tracker.
         ratings: made from votes; ``None`` when they came from a file.
@@ -117,6 +119,7 @@ class Correlated:
     rating_columns: Mapping[str, SystemColumn]
     score_columns: Mapping[str, SystemColumn]
     real: tuple[str, ...]
+    comparisons_joint: Mapping[str, MetricComparison] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -128,7 +131,9 @@ class Correlated:
         """The document of ``gen-eval arena correlate --json``."""
         return {
             **self.correlations.to_json(),
+            "scores": {name: _score_json(one) for name, one in self.score_columns.items()},
             "comparisons": {name: one.to_json() for name, one in self.comparisons.items()},
+            "comparisons_joint": {name: one.to_json() for name, one in self.comparisons_joint.items()},
             "joint": {name: one.to_json() for name, one in self.joint.items()},
             "by_vote": {name: one.to_json() for name, one in self.by_vote.items()},
             "ratings": None if self.ratings is None else self.ratings.to_json(),
@@ -138,6 +143,15 @@ class Correlated:
             "notes": list(self.notes),
             "sources": dict(self.sources),
         }
+
+
+def _score_json(column: SystemColumn) -> dict[str, Any]:
+    return {
+        "values": dict(column.values),
+        "n": dict(column.samples),
+        "higher_is_better": column.higher_is_better,
+        "source": column.source,
+    }
 
 
 def correlate_scores(request: CorrelateRequest) -> Correlated:
@@ -150,28 +164,29 @@ def correlate_scores(request: CorrelateRequest) -> Correlated:
     votes = None if request.votes is None else votes_in(request.votes)
     made = None if votes is None else rated(votes, request.rules)
     columns, rejected = _ratings(request, made)
-    scores, more = system_scores(request.scores, _protocol(request), store=request.store)
-    notes: list[str] = []
+    scores = scores_in(request.scores, _protocol(request), store=request.store, lower_is_better=request.lower_is_better)
+    notes = list(_sample_notes(scores.columns))
+    by_vote, joint = {}, _Joint()
     try:
-        found = correlate(columns, scores, real=request.real, resamples=request.resamples, seed=request.seed)
-        comparisons = _comparisons(columns, _chosen(scores, request.metrics), request, notes)
-        videos = [] if votes is None else _videos(request, notes)
-        by_vote = {} if votes is None or not videos else _by_vote(votes, videos, request)
-        joint = {} if votes is None or not videos else _joint(votes, videos, made, request, notes)
+        found = correlate(columns, scores.columns, real=request.real, resamples=request.resamples, seed=request.seed)
+        comparisons = _comparisons(columns, _chosen(scores.columns, request.metrics), request, notes)
+        if votes is not None and made is not None and (videos := _videos(scores, request, notes)):
+            by_vote, joint = _by_vote(votes, videos, request), _joint(votes, videos, made, request, notes)
     except ValueError as error:
         raise InputError(str(error)) from error
     return Correlated(
         correlations=found,
         comparisons=comparisons,
-        joint=joint,
+        comparisons_joint=joint.comparisons,
+        joint=joint.correlations,
         by_vote=by_vote,
         ratings=made,
         votes=votes,
-        rejected=(*rejected, *more),
+        rejected=tuple(dict.fromkeys((*rejected, *scores.rejected))),
         notes=tuple(notes),
         sources=_sources(request),
         rating_columns=columns,
-        score_columns=scores,
+        score_columns=scores.columns,
         real=request.real,
     )
 
@@ -189,7 +204,8 @@ def column_of(one: TrackerRatings, source: str) -> SystemColumn:
     """The ratings of a tracker as a column."""
     lower = {name: end for name, end in one.lower.items() if end is not None}
     upper = {name: end for name, end in one.upper.items() if end is not None}
-    return SystemColumn(one.tracker, one.ratings, lower, upper, source)
+    message = "" if one.reason is None else one.message
+    return SystemColumn(one.tracker, one.ratings, lower, upper, source, reason=one.reason, message=message)
 
 
 def _protocol(request: CorrelateRequest) -> str:
@@ -199,9 +215,21 @@ def _protocol(request: CorrelateRequest) -> str:
 def _chosen(scores: Mapping[str, SystemColumn], metrics: Sequence[str] | None) -> dict[str, SystemColumn]:
     if metrics is None:
         return dict(scores)
-    if missing := [name for name in metrics if name not in scores]:
+    if missing := [name for name in metrics if key_of(name) not in scores]:
         raise InputError(f"the scores hold no {', '.join(missing)}; they hold {', '.join(scores) or 'nothing'}")
-    return {name: scores[name] for name in metrics}
+    return {key: scores[key] for key in map(key_of, metrics)}
+
+
+def _sample_notes(scores: Mapping[str, SystemColumn]) -> Iterator[str]:
+    """How many samples are behind the scores, where that is known."""
+    counted: dict[tuple[int, int], list[str]] = {}
+    for name, column in scores.items():
+        if column.samples:
+            counted.setdefault((min(column.samples.values()), max(column.samples.values())), []).append(name)
+    for (least, most), names in counted.items():
+        uneven = "" if least == most else f"{least} to "
+        apart = "" if least == most else ": not every system was measured on the same ones"
+        yield f"{', '.join(names)}: means of systems over n = {uneven}{most} samples{apart}"
 
 
 def _comparisons(
@@ -214,6 +242,9 @@ def _comparisons(
     found = {}
     lacking: dict[tuple[str, ...], list[str]] = {}
     for name, rating in ratings.items():
+        if rating.reason is not None:
+            notes.append(f"{name} has no ratings ({rating.reason}): {rating.message}".rstrip(": ."))
+            continue
         enough = {metric: one for metric, one in scores.items() if len(_common(rating, one)) >= LEAST_PAIRS}
         if few := tuple(metric for metric in scores if metric not in enough):
             lacking.setdefault(few, []).append(name)
@@ -231,14 +262,14 @@ def _common(rating: SystemColumn, score: SystemColumn) -> list[str]:
     return [name for name, value in rating.values.items() if value is not None and score.values.get(name) is not None]
 
 
-def _videos(request: CorrelateRequest, notes: list[str]) -> list[VideoScores]:
+def _videos(scores: Scores, request: CorrelateRequest, notes: list[str]) -> list[VideoScores]:
     """Scores of single videos; none, with a note, when only numbers by system were given."""
-    found = video_scores(request.scores, None, _protocol(request), store=request.store)
-    if not found:
+    if not scores.videos:
         notes.append("the scores are by system only: no figures by vote, and intervals of r by systems alone")
     if request.metrics is None:
-        return found
-    return [one for one in found if one.metric in request.metrics]
+        return scores.videos
+    wanted = {key_of(name) for name in request.metrics}
+    return [one for one in scores.videos if key_of(one.metric) in wanted]
 
 
 def _by_vote(votes: Votes, videos: Sequence[VideoScores], request: CorrelateRequest) -> dict[str, ByVote]:
@@ -256,48 +287,45 @@ def _by_vote(votes: Votes, videos: Sequence[VideoScores], request: CorrelateRequ
     return found
 
 
+@dataclass(frozen=True)
+class _Joint:
+    """What is made of votes and samples that are drawn together.
+
+    Attributes:
+        correlations: of each x whose score follows from scores of videos.
+        comparisons: by tracker, of all metrics with scores of videos.
+    """
+
+    correlations: Mapping[str, JointCorrelation] = field(default_factory=dict)
+    comparisons: Mapping[str, MetricComparison] = field(default_factory=dict)
+
+
 def _joint(
-    votes: Votes, videos: Sequence[VideoScores], made: ArenaRatings | None, request: CorrelateRequest, notes: list[str]
-) -> dict[str, JointCorrelation]:
-    """Correlation of each x whose score follows from scores of videos, votes and samples drawn together."""
-    options = {} if made is None else made.options
+    votes: Votes, videos: Sequence[VideoScores], made: ArenaRatings, request: CorrelateRequest, notes: list[str]
+) -> _Joint:
+    options = made.options
     if options.get("ties") != "half" or options.get("side") or options.get("pair_floor"):
         notes.append("joint intervals of votes and samples are made for plain Bradley-Terry ratings only")
-        return {}
+        return _Joint()
+    drawn = partial(joint_draws, votes, ridge=options["ridge"], resamples=request.resamples, seed=request.seed)
     by_metric = {one.metric: one for one in videos}
-    found = {}
+    correlations, comparisons = {}, {}
     for tracker in TRACKERS:
-        x = SAME.get(tracker, tracker)
-        metric = _score_of(x, by_metric)
-        if metric is None or not len(votes.comparisons(tracker)):
+        x = key_of(tracker)
+        if not len(votes.comparisons(tracker)):
             continue
-        draws = joint_draws(
-            votes,
-            {x: metric},
-            tracker,
-            ridge=request.rules.ridge or 0.0,
-            resamples=request.resamples,
-            seed=request.seed,
-        )
-        found[x] = correlation_of(draws, x)
-    return found
+        if (metric := metric_of(x, by_metric)) is not None:
+            correlations[x] = correlation_of(drawn({x: metric}, tracker), x)
+        enough = _with_systems(votes.comparisons(tracker).models, by_metric)
+        if len(enough) > 1 and (draws := drawn(enough, tracker)).reason is None:
+            comparisons[tracker] = compare_metrics(draws.rating, draws.columns, real=request.real, draws=draws)
+    return _Joint(correlations, comparisons)
 
 
-def _score_of(x: str, videos: Mapping[str, VideoScores]) -> Metric | None:
-    """The metric, or the means of means, that make up the score ``x``; ``None`` when a part has no scores of videos."""
-    for name, one in videos.items():
-        if x in (name, SAME.get(name)):
-            return one
-    rule = total_rules().get(x)
-    if rule is None:
-        return None
-    parts: list[Metric] = []
-    for name in rule.mean_of:
-        part = _score_of(name, videos)
-        if part is None:
-            return None
-        parts.append(part)
-    return parts
+def _with_systems(models: Sequence[str], videos: Mapping[str, VideoScores]) -> dict[str, VideoScores]:
+    """The metrics with values of enough of the systems that have votes."""
+    measured = {name: {system for (system, _), own in one.values.items() if own} for name, one in videos.items()}
+    return {name: one for name, one in videos.items() if len(measured[name].intersection(models)) >= LEAST_PAIRS}
 
 
 def _sources(request: CorrelateRequest) -> tuple[tuple[str, str], ...]:
