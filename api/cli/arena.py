@@ -60,6 +60,10 @@ _Real = Annotated[
     list[str] | None, typer.Option(help="A system that is real videos (may be repeated); default: Source Videos.")
 ]
 _Metrics = Annotated[str | None, typer.Option(help="Only these metrics, separated by commas.")]
+_LowerIsBetter = Annotated[
+    list[str] | None,
+    typer.Option(help="A metric of the scores that is an error (may be repeated); those built in are known."),
+]
 _Report = Annotated[Path | None, typer.Option(help="Write .html, .json, .csv or .tex.")]
 _Plots = Annotated[Path | None, typer.Option(help="Folder for the plots.")]
 _PlotFormat = Annotated[Literal["svg", "png"], typer.Option(help="Form of the plots.")]
@@ -99,6 +103,7 @@ def rate(
     tie_threshold: Annotated[
         float | None, typer.Option(min=0.0, help="Scores of two videos that differ by no more are a tie; default 0.")
     ] = None,
+    lower_is_better: _LowerIsBetter = None,
     real: _Real = None,
     out: _Report = None,
     plots: _Plots = None,
@@ -112,6 +117,7 @@ def rate(
     """
     from api.services import arena
 
+    arena.check_destinations(out, plots, (votes, *(scores or ())))
     rules = arena.RatingRules(
         protocol=protocol,
         method=method,
@@ -128,7 +134,14 @@ def rate(
         seed=seed,
     )
     request = arena.RateRequest(
-        votes, rules, tuple(scores or ()), options.names(metrics), tie_threshold, tuple(real or arena.REAL), store
+        votes=votes,
+        rules=rules,
+        scores=tuple(scores or ()),
+        metrics=options.names(metrics),
+        tie_threshold=tie_threshold,
+        real=tuple(real or arena.REAL),
+        store=store,
+        lower_is_better=tuple(lower_is_better or ()),
     )
     found = arena.rate(request)
     _finish(arena.rating_outputs(found), out, plots, plot_format)
@@ -160,6 +173,7 @@ def correlate(
         float | None,
         typer.Option(min=0.0, help="Scores that differ by no more are a tie; default: found by cross-validation."),
     ] = None,
+    lower_is_better: _LowerIsBetter = None,
     real: _Real = None,
     resamples: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, help="Of each bootstrap; default 10,000.")
@@ -178,6 +192,7 @@ def correlate(
     """
     from api.services import arena
 
+    arena.check_destinations(out, plots, (votes, ratings, *scores))
     rules = arena.RatingRules(
         protocol=protocol, method=method, order=order, ridge=ridge, clusters=clusters, seed=seed, resamples=resamples
     )
@@ -193,6 +208,7 @@ def correlate(
         resamples=10_000 if resamples is None else resamples,
         seed=seed,
         store=store,
+        lower_is_better=tuple(lower_is_better or ()),
     )
     found = arena.correlate_scores(request)
     _finish(arena.correlation_outputs(found), out, plots, plot_format)
@@ -222,6 +238,7 @@ def agree(
     """
     from api.services import arena
 
+    arena.check_destinations(out, plots, (votes,), endings=arena.AGREEMENT_REPORTS)
     found = arena.agreement_of_votes(votes, resamples=resamples, seed=seed)
     _finish(arena.agreement_outputs(found), out, plots, plot_format)
     if json:

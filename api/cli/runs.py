@@ -48,9 +48,11 @@ def report(
     people.
     """
     from api.cli.tables import print_published
-    from api.services.reporting import write_report
+    from api.services.arena.destinations import check_destinations
+    from api.services.reporting import SUFFIXES, write_report
     from api.services.results import RunResults
 
+    check_destinations(out, None, (votes, ratings), endings=SUFFIXES)
     results = [RunResults.read(path, store=store) for path in runs]
     people, code = None, EXIT_DONE
     if votes is not None or ratings is not None:

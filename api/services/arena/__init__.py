@@ -1,6 +1,7 @@
 """The human study as commands: rating votes, correlating ratings with scores, agreement, what to ask next, the page."""
 
 from api.services.arena.correlating import Correlated, CorrelateRequest, correlate_scores
+from api.services.arena.destinations import AGREEMENT_REPORTS, check_destinations
 from api.services.arena.inspecting import AgreementOfVotes, Planned, agreement_of_votes, next_votes, votes_needed
 from api.services.arena.outputs import (
     Outputs,
@@ -15,6 +16,7 @@ from api.services.arena.rating import REAL, Rated, RateRequest, RatingRules, rat
 from gen_eval.arena import ArenaRatings, Correlations, PairCorrelation, TrackerRatings
 
 __all__ = [
+    "AGREEMENT_REPORTS",
     "REAL",
     "AgreementOfVotes",
     "ArenaRatings",
@@ -30,6 +32,7 @@ __all__ = [
     "TrackerRatings",
     "agreement_of_votes",
     "agreement_outputs",
+    "check_destinations",
     "correlate_scores",
     "correlation_outputs",
     "next_votes",
