@@ -101,7 +101,7 @@ def print_correlations(to: Console, found: Correlated) -> None:
     for side, names in found.correlations.unpaired.items():
         if names:
             _about(to, f"{side} without a partner: {', '.join(names)}")
-    for one in (*found.joint.values(), *found.comparisons.values()):
+    for one in (*found.joint.values(), *found.comparisons.values(), *found.comparisons_joint.values()):
         to.print(Text(str(one)), soft_wrap=True)
     _print_by_vote(to, found)
     for line in found.notes:

@@ -135,6 +135,11 @@ class MetricComparison:
         return len(self.systems)
 
     @property
+    def what_is_drawn(self) -> str:
+        """The start of :attr:`drawn`: systems, or samples with their votes and scores."""
+        return self.drawn.partition(",")[0]
+
+    @property
     def to_best(self) -> tuple[MetricDifference, ...]:
         """The differences of the best metric to each other one."""
         return tuple(one for one in self.differences if one.a == self.best)
@@ -162,7 +167,7 @@ class MetricComparison:
         return str(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.rating} (n = {self.n} systems), by {called(self.by)}"]
+        lines = [f"{self.rating} (n = {self.n} systems; {self.what_is_drawn}), by {called(self.by)}"]
         for name, one in self.agreements.items():
             value = one.value(self.by)
             if value is None:

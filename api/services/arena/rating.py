@@ -68,6 +68,7 @@ class RateRequest:
         tie_threshold: two videos whose scores differ by no more are equal; ``None`` is 0.
         real: systems that are real videos, for the plots.
         store: database URL when the rows of runs are not in their folders.
+        lower_is_better: metrics that are errors, beside those that are known to be.
     """
 
     votes: Path | None = None
@@ -77,6 +78,7 @@ class RateRequest:
     tie_threshold: float | None = None
     real: tuple[str, ...] = REAL
     store: str | None = None
+    lower_is_better: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,11 @@ def rate(request: RateRequest) -> Rated:
     """
     if request.votes is None and not request.scores:
         raise InputError("there is nothing to rate; give --votes FILE, or --scores with runs to compare video by video")
-    if not request.scores and (request.metrics is not None or request.tie_threshold is not None):
-        raise InputError("--metrics and --tie-threshold are about --scores, of which there are none; leave them out")
+    about_scores = (request.metrics, request.tie_threshold, request.lower_is_better or None)
+    if not request.scores and any(one is not None for one in about_scores):
+        raise InputError(
+            "--metrics, --tie-threshold and --lower-is-better are about --scores, and there are none; leave them out"
+        )
     votes = None if request.votes is None else votes_in(request.votes)
     ratings = None if votes is None else rated(votes, request.rules)
     automatic = _automatic(request) if request.scores else {}
@@ -132,7 +137,10 @@ def _automatic(request: RateRequest) -> dict[str, ArenaRatings]:
     """An arena a metric: of two videos of one sample the better one wins."""
     protocol = Path(request.rules.protocol).stem
     found = {}
-    for scores in video_scores(request.scores, request.metrics, protocol, store=request.store):
+    given = video_scores(
+        request.scores, request.metrics, protocol, store=request.store, lower_is_better=request.lower_is_better
+    )
+    for scores in given:
         preferred = votes_from_scores(scores, threshold=request.tie_threshold or 0.0)
         own = rated(Votes((), bare=preferred.comparisons), request.rules)
         facts = {"metric": scores.metric, "scores_protocol": scores.protocol, **preferred.facts()}
