@@ -189,10 +189,11 @@ def _maxima(terms: Terms, wins: Floats, losses: Floats, ridge: float, begin: _Be
         chance = chances_of(terms.logits(x))
         slope = gradient(terms, wins - games * chance) - ridge * x
         left = (np.abs(slope).max(axis=1) > tolerance) | (change > _LAST_STEP)
+        if not left.any():  # also where there is no row at all: no weighting may have a maximum
+            found[rows] = x
+            return found
         if not left.all():  # rows at their maximum leave
             found[rows[~left]] = x[~left]
-            if not left.any():
-                return found
             rows, x, wins, games, tolerance = (one[left] for one in (rows, x, wins, games, tolerance))
             chance, slope = chance[left], slope[left]
         step = _newton_step(hessian(terms, games * chance * (1 - chance), ridge), slope, terms.systems)

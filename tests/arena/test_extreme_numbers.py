@@ -77,3 +77,14 @@ def test_more_resamples_than_memory_holds_are_refused():
         bradley_terry(TRIPLES, resamples=10**13)
     with pytest.raises(ValueError, match="at most 1,000,000 are drawn"):
         correlate(columns(range(5)), columns(range(5)), resamples=10**13)
+
+
+@pytest.mark.parametrize("options", [{}, {"side": True}, {"ties": "davidson"}])
+def test_resamples_without_any_maximum_are_counted(options):
+    votes = [("x", "y", 1.0), ("y", "x", 1.0), ("y", "z", 1.0), ("z", "y", 1.0), ("z", "x", 1.0), ("x", "z", 0.5)]
+    single = [bradley_terry(votes, resamples=1, seed=seed, **options)["overall"] for seed in range(20)]
+    undefined = [one.interval.undefined for one in single]
+    assert 0 < sum(undefined) < 20  # of each kind
+    for one in single:
+        assert one.reason is None
+        assert (not one.lower or one.lower["x"] is None) == (one.interval.undefined == 1)
