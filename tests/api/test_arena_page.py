@@ -12,10 +12,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from api.services.arena import arena_tables
 from api.services.arena.correlating import ByVote
-from api.services.arena.page import arena_page, human_section
+from api.services.arena.outputs import file_names
+from api.services.arena.page import Study, arena_page, human_section
 from api.services.reporting import render
 from api.services.reporting.fragments import Fragment, People
 from api.services.results import RunResults
@@ -40,6 +43,7 @@ from gen_eval.arena import (
 from gen_eval.arena.accuracy_comparison import compare_accuracy
 from gen_eval.arena.joint import correlation_of, joint_draws
 from gen_eval.arena.vote_accuracy import vote_accuracy
+from gen_eval.data.benchmark import Rejected
 from gen_eval.records import Reason, Rejection
 
 HOSTILE = (
@@ -48,6 +52,7 @@ HOSTILE = (
     "$x_$ & \\input{/etc/passwd} 100%",
     "\"><img src=x onerror='alert(1)'>" + "n" * 120,
 )
+REJECTED_LINE = Rejected("<u>.csv, line 3", Rejection.MALFORMED_RECORD, "'x' is no <i>number")
 SECTIONS = (
     "ratings",
     "automatic",
@@ -162,7 +167,7 @@ def study(votes):
 
 @pytest.fixture(scope="module")
 def content(study):
-    return arena_page("A study of <b>four", **study)
+    return arena_page("A study of <b>four", Study(**study))
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +202,7 @@ def test_the_page_is_safe(page, content):
 
 
 def test_equal_studies_give_equal_bytes(study, content):
-    assert arena_page("A study of <b>four", **study) == content
+    assert arena_page("A study of <b>four", Study(**study)) == content
 
 
 def test_names_stand_as_they_are(page):
@@ -241,9 +246,9 @@ def test_figures_are_well_formed_and_styled_by_the_page_alone(content, page):
 def test_sections_appear_when_they_are_given(page, study):
     assert [one["attrs"]["id"] for one in page.all("section")] == list(SECTIONS)
     assert [one["attrs"]["href"] for one in page.all("a")] == [f"#{anchor}" for anchor in SECTIONS]
-    bare = Elements(arena_page("nothing"))
+    bare = Elements(arena_page("nothing", Study()))
     assert bare.all("section") == []
-    one = Elements(arena_page("one", agreements=study["agreements"]))
+    one = Elements(arena_page("one", Study(agreements=study["agreements"])))
     assert [section["attrs"]["id"] for section in one.all("section")] == ["agreement"]
 
 
@@ -275,16 +280,20 @@ def test_ratings_stand_with_interval_ranks_and_votes(page, study):
     ]
 
 
-def test_the_published_correlations_stand_with_all_that_r_hides(page):
+def test_the_published_correlations_stand_with_all_that_r_hides(page, study):
     lines = {line[0]: line for line in page.table("Correlation over systems")}
     assert [lines["overall"][place] for place in (1, 2, 3, 7, 8)] == ["9", "0.918", "0.65 … 0.98", "0.950", "0.833"]
     assert [lines["domain"][place] for place in (2, 3, 7, 8)] == ["0.857", "0.45 … 0.97", "0.917", "0.778"]
-    assert lines["quality"][9:] == ["8", "0.900", "0.515", "0.400"]
+    without = {line[0]: line[1:] for line in page.table("Correlation without the real videos")}
+    assert without["quality"] == ["Source Videos", "8", "0.900", "0.515", "0.400"]
     said = page.section("correlations")["text"]
     assert "No system moves r more than DynamicCrafter: without it r is 0.585 instead of 0.883." in said
     assert "a <s>note." in said
     (joint,) = page.table("Votes and samples drawn together")[1:]
     assert joint[:4] == ["overall", "4", "144", "12 (12)"]
+    found = study["joint"]["overall"]
+    lower, upper = found.intervals["pearson"]
+    assert joint[4] == f"{found.pearson:.3f} [{lower:.2f} … {upper:.2f}]"
 
 
 def test_metrics_votes_people_and_pairs_have_their_tables(page, study):
@@ -310,21 +319,56 @@ def test_metrics_votes_people_and_pairs_have_their_tables(page, study):
 
 def test_a_single_pass_of_elo_is_called_a_display(votes):
     warned = "it is a display, not an estimate"
-    given = arena_page("elo", ratings=elo(votes, order="given", permutations=5, resamples=10)).decode()
+    given = arena_page("elo", Study(elo(votes, order="given", permutations=5, resamples=10))).decode()
     assert warned in given
     assert "Ratings over random orders of the same votes" in given
-    assert warned not in arena_page("bt", ratings=bradley_terry(votes, resamples=10)).decode()
+    assert warned not in arena_page("bt", Study(bradley_terry(votes, resamples=10))).decode()
 
 
 def test_refused_ratings_have_their_reason_and_groups():
     tracker = TrackerRatings(
         "overall", {"a": None, "b": None}, 4, reason=Reason.NOT_CONNECTED, message="ask <more>", groups=(("a",), ("b",))
     )
-    found = Elements(arena_page("refused", ratings=ArenaRatings("bradley-terry", None, 4, {"overall": tracker})))
+    found = Elements(arena_page("refused", Study(ArenaRatings("bradley-terry", None, 4, {"overall": tracker}))))
     assert found.table("Systems that cannot be compared")[1:] == [["1", "a"], ["2", "b"]]
     (warning,) = [one for one in found.all("p") if one["attrs"].get("class") == "warning"]
     assert "no ratings from 4 votes. not_connected:" in warning["text"]
     assert "ask <more>" in warning["text"]
+
+
+def test_lines_of_ratings_and_scores_that_do_not_count_are_listed():
+    found = Elements(arena_page("bad", Study(rejected_lines=[REJECTED_LINE])))
+    assert [one["attrs"]["id"] for one in found.all("section")] == ["rejected"]
+    assert found.table("Lines that do not count")[1:] == [
+        [REJECTED_LINE.where, "malformed_record", REJECTED_LINE.message]
+    ]
+
+
+def test_the_pages_of_a_metric_speak_of_comparisons(page):
+    said = page.section("automatic")["text"]
+    assert "<em>metric: 144 comparisons;" in said
+    assert page.table("Ratings by <em>metric")[0][5] == "comparisons"
+    assert page.table("Ratings, overall")[0][5] == "votes"
+
+
+def test_names_are_written_as_people_write_them(content, page):
+    text = content.decode()
+    assert not [name for name in ("kendall_tau_b", "ties_merged", "protocol_digest", "votes_digest") if name in text]
+    assert "largest coefficient (Pearson)" in text
+    assert "Pearson over n = 9 systems" in text
+    facts = {one["text"] for one in page.all("dt", within=page.section("parameters"))}
+    assert "digest of the votes" in facts
+    assert not [one for one in page.all("dd", within=page.section("parameters")) if one["text"] in ("", "[]", "none")]
+
+
+@given(
+    st.lists(st.sampled_from(["a", "A", "a b", "a/b", "a_b", "a_b-2", "..", "/", "x" * 120, "x" * 121]), unique=True)
+)
+def test_no_two_plots_have_one_file(names):
+    found = file_names(names)
+    assert list(found) == names
+    assert len({one.lower() for one in found.values()}) == len(names)
+    assert all(re.fullmatch(r"[\w.-]+", one) and not one.startswith(".") for one in found.values())
 
 
 # --- tables ----------------------------------------------------------------------------------------------------------
@@ -365,7 +409,7 @@ def test_latex_prints_names_as_they_are(study):
 
 
 def test_a_report_takes_what_people_say(plain_run, study):
-    fragment = human_section(ratings=study["ratings"], correlations=study["correlations"], sources=[("votes", "<v>")])
+    fragment = human_section(Study(**{**study, "rejected_lines": [REJECTED_LINE]}))
     people = People(lambda: fragment, dict)
     runs = [RunResults.read(plain_run)]
     content = render(runs, ".html", people=people)
@@ -373,7 +417,29 @@ def test_a_report_takes_what_people_say(plain_run, study):
     check_safe(found, content, found.section("people"))
     assert [one["text"] for one in found.all("h2", within=found.section("people"))] == ["People"]
     assert found.table("Ratings, overall")[1][0] in HOSTILE
-    assert len(found.all("svg", within=found.section("people"))) == 4
+    assert [one["text"] for one in found.all("h3", within=found.section("people"))] == [
+        "Ratings",
+        "Ratings against scores",
+        "Rejected records",
+    ]
+    groups = [one for one in found.all("details") if one["attrs"].get("class") == "group"]
+    titles = [found.all("summary", within=one)[0]["text"] for one in groups]
+    assert titles == [
+        "Automatic arenas",
+        "Which metric agrees best with people",
+        "Accuracy vote by vote",
+        "Agreement between people",
+        "The votes",
+        "Sources and parameters",
+    ]
+    said = found.section("people")["text"]
+    assert "1 record is no vote: 1 self_vote." in said
+    assert "1 line of ratings and scores could not be used: 1 malformed_record." in said
+    assert found.table("Lines that do not count")[1] == ["<u>.csv, line 3", "malformed_record", "'x' is no <i>number"]
+    assert "a <s>note." in said
+    captions = " ".join(one["text"] for one in found.all("figcaption", within=found.section("people")))
+    assert "Share of the points of every system against every other, overall" in captions
+    assert "with each of the 9 systems left out" in captions
     assert render(runs, ".html", people=people) == content
 
 
@@ -396,7 +462,7 @@ def test_long_lists_are_cut_and_say_so():
         "overall", dict.fromkeys(names, 1000.0), 9, interval=IntervalRule("none", 0.95, "votes", 9)
     )
     ratings = ArenaRatings("elo", "mean", 9, {"overall": tracker}, rejected=tuple(rejected))
-    found = Elements(arena_page("long", ratings=replace(ratings, options={"k": 32})))
+    found = Elements(arena_page("long", Study(replace(ratings, options={"k": 32}))))
     assert len(found.table("Records that do not count")) == 201
     assert "203 records are no votes: 203 missing_field." in found.section("rejected")["text"]
     assert "3 more lines not shown." in found.section("rejected")["text"]

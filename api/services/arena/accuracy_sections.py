@@ -8,6 +8,7 @@ from api.services.arena import words
 from api.services.arena.correlating import ByVote
 from api.services.reporting.fragments import Heading, Part, Section, Table, Words
 from gen_eval.arena.accuracy_comparison import AccuracyComparison
+from gen_eval.arena.names import called
 from gen_eval.arena.vote_accuracy import VoteAccuracy
 
 _MOST = 500
@@ -23,6 +24,8 @@ def accuracy_section(by_vote: Sequence[ByVote]) -> Section:
         ),
         _accuracies(accuracies),
     ]
+    if any(one.three_way is not None for one in accuracies):
+        parts.append(_with_ties(accuracies))
     with_pairs = [one for one in accuracies if one.pairs]
     for one in with_pairs:
         lines = [
@@ -74,18 +77,14 @@ def _accuracies(accuracies: Sequence[VoteAccuracy]) -> Table:
         "tied",
         "of all",
         "samples",
-        "with ties",
-        "constant guess",
-        "threshold",
         "left out",
     )
     lines = []
     for one in accuracies:
-        three = one.three_way
-        gaps = ", ".join(f"{name} {count:,}" for name, count in one.without.items() if count)
+        gaps = ", ".join(f"{called(name)} {count:,}" for name, count in one.without.items() if count)
         lines.append(
             (
-                f"{one.metric} ({one.protocol})" if one.protocol else one.metric,
+                _metric(one),
                 one.tracker,
                 words.percent(one.accuracy),
                 words.percent_ends(one.lower, one.upper),
@@ -93,13 +92,32 @@ def _accuracies(accuracies: Sequence[VoteAccuracy]) -> Table:
                 f"{one.ties:,}",
                 f"{one.N:,}",
                 f"{one.samples:,}",
-                words.NO_VALUE if three is None else words.percent(three.accuracy),
-                words.NO_VALUE if three is None else f"{words.percent(three.majority_accuracy)} ({three.majority})",
-                words.NO_VALUE if three is None else f"{three.threshold:.4g}, {three.rule}",
                 gaps or "none",
             )
         )
     return Table.of("Accuracy of metrics against single votes", heads, lines)
+
+
+def _with_ties(accuracies: Sequence[VoteAccuracy]) -> Table:
+    heads = ("metric", "question", "accuracy", "votes", "constant guess", "a tie up to", "how that was found")
+    lines = [
+        (
+            _metric(one),
+            one.tracker,
+            words.percent(three.accuracy),
+            f"{three.n:,}",
+            f"{words.percent(three.majority_accuracy)} ({called(three.majority)})",
+            f"{three.threshold:.4g}",
+            three.rule,
+        )
+        for one in accuracies
+        if (three := one.three_way) is not None
+    ]
+    return Table.of("Accuracy with ties as a third answer", heads, lines)
+
+
+def _metric(one: VoteAccuracy) -> str:
+    return f"{one.metric} ({one.protocol})" if one.protocol else one.metric
 
 
 __all__ = ["accuracy_section"]

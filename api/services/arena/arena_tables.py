@@ -16,6 +16,7 @@ from api.services.reporting.latex import escaped
 from api.services.reporting.rows import neutral
 from gen_eval.arena import ArenaRatings, Correlations, PairCorrelation, TrackerRatings
 from gen_eval.arena.correlations import level_name
+from gen_eval.arena.names import called
 
 _RATING_COLUMNS = (
     "arena",
@@ -169,7 +170,9 @@ def _rating_latex(arena: str, method: str, tracker: TrackerRatings) -> Iterator[
     rule = tracker.interval
     made = "" if rule is None else f" Intervals: {escaped(rule.words or rule.method)}"
     refused = "" if tracker.reason is None else f" No ratings: {escaped(str(tracker.reason))}."
-    caption = f"Ratings ({escaped(arena)}, {escaped(tracker.tracker)}, {escaped(method)}), $n = {tracker.n}$ votes."
+    caption = (
+        f"Ratings ({escaped(arena)}, {escaped(tracker.tracker)}, {escaped(called(method))}), $n = {tracker.n}$ votes."
+    )
     lines = []
     for model in words.best_first(tracker):
         value, rank = tracker.ratings[model], tracker.ranks.get(model)

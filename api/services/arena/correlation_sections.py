@@ -19,6 +19,7 @@ from gen_eval.arena import (
 from gen_eval.arena.coefficients import COEFFICIENTS
 from gen_eval.arena.correlations import level_name
 from gen_eval.arena.joint_results import INTERVAL_RULE, JointCorrelation
+from gen_eval.arena.names import called
 
 _MOST = 500
 
@@ -31,12 +32,9 @@ CORRELATION_HEADS = (
     "permutation p",
     "systems resampled",
     "Spearman",
-    "tau-b",
-    "without real videos: n",
-    "without: Pearson",
-    "without: Spearman",
-    "without: tau-b",
+    "Kendall tau-b",
 )
+_WITHOUT_HEADS = ("pair", "real videos", "n without them", "Pearson", "Spearman", "Kendall tau-b")
 
 
 Columns: TypeAlias = tuple[Mapping[str, SystemColumn], Mapping[str, SystemColumn]]
@@ -52,7 +50,7 @@ def correlations_section(
 ) -> Section:
     """The table of all pairs; then each with its scatter and what every system carries."""
     pairs = correlations.pairs
-    parts: list[Part] = [correlation_table(pairs)]
+    parts: list[Part] = list(correlation_tables(pairs))
     if any(pair.n < 15 for pair in pairs.values()):
         parts.append(
             Words(
@@ -72,19 +70,17 @@ def correlations_section(
     return Section("correlations", "Ratings against scores", tuple(parts))
 
 
-def correlation_table(pairs: Mapping[str, PairCorrelation]) -> Table:
-    """One line a pair."""
+def correlation_tables(pairs: Mapping[str, PairCorrelation]) -> Iterator[Table]:
+    """One line a pair; then, where some systems are real videos, the same without them."""
     levels = {level_name(pair.level) for pair in pairs.values()}
     caption = f"Correlation over systems, intervals of {', '.join(sorted(levels))} %"
-    return Table.of(caption, CORRELATION_HEADS, [_correlation_line(name, pair) for name, pair in pairs.items()])
+    yield Table.of(caption, CORRELATION_HEADS, [_correlation_line(name, pair) for name, pair in pairs.items()])
+    without = [_without_line(name, pair) for name, pair in pairs.items() if pair.without_real is not None]
+    if without:
+        yield Table.of("Correlation without the real videos", _WITHOUT_HEADS, without)
 
 
 def _correlation_line(name: str, pair: PairCorrelation) -> tuple[str, ...]:
-    without = pair.without_real
-    left: tuple[str, ...] = (words.NO_VALUE,) * 4
-    if without is not None:
-        values = (without.pearson, without.spearman, without.kendall_tau_b)
-        left = (str(without.n), *map(words.coefficient, values))
     return (
         name,
         str(pair.n),
@@ -95,7 +91,19 @@ def _correlation_line(name: str, pair: PairCorrelation) -> tuple[str, ...]:
         words.both(pair.bootstrap.get("pearson")),
         words.coefficient(pair.spearman),
         words.coefficient(pair.kendall_tau_b),
-        *left,
+    )
+
+
+def _without_line(name: str, pair: PairCorrelation) -> tuple[str, ...]:
+    without = pair.without_real
+    assert without is not None
+    return (
+        name,
+        wording.listed(pair.real),
+        str(without.n),
+        words.coefficient(without.pearson) if without.reason is None else str(without.reason),
+        words.coefficient(without.spearman),
+        words.coefficient(without.kendall_tau_b),
     )
 
 
@@ -163,7 +171,7 @@ def _leave_one_out(pair: PairCorrelation) -> Table:
         for name, value in order
     ]
     caption = f"Coefficients with one system left out, n = {max(0, pair.n - 1)}"
-    return Table.of(caption, ("without", "Pearson", "Spearman", "tau-b"), lines, folded=caption)
+    return Table.of(caption, ("without", "Pearson", "Spearman", "Kendall tau-b"), lines, folded=caption)
 
 
 def metrics_section(comparisons: Sequence[MetricComparison], drawings: Drawings) -> Section:
@@ -175,7 +183,7 @@ def metrics_section(comparisons: Sequence[MetricComparison], drawings: Drawings)
 
 
 def _metrics(comparison: MetricComparison, drawings: Drawings) -> Iterator[Part]:
-    yield Heading(comparison.rating)
+    yield Heading(f"{comparison.rating}: {comparison.what_is_drawn}")
     best = comparison.best
     if best is None:
         yield Words(f"No metric has a value, n = {comparison.n}.", "warning")
@@ -184,7 +192,7 @@ def _metrics(comparison: MetricComparison, drawings: Drawings) -> Iterator[Part]
         without = "" if bare is None else f"; without real videos it is {bare}"
         settled, others = sum(one.real for one in comparison.to_best), len(comparison.to_best)
         verdict = f", beyond chance larger than {settled} of {wording.counted(others, 'other')}" if others else ""
-        found = f"{best} has the largest coefficient ({comparison.by}) over n = {comparison.n} systems"
+        found = f"{best} has the largest coefficient ({called(comparison.by)}) over n = {comparison.n} systems"
         yield Words(f"{found}{verdict}{without}.")
     figure = plots.metrics_side_by_side(comparison)
     alt = f"Agreement of every metric with the {comparison.rating} rating, with intervals. The table holds the numbers."
@@ -202,7 +210,8 @@ def _metrics(comparison: MetricComparison, drawings: Drawings) -> Iterator[Part]
 
 def _agreements(comparison: MetricComparison) -> Table:
     percent = level_name(comparison.level)
-    heads = ("metric", "n", "Pearson", "Spearman", "tau-b", f"{percent} % interval ({comparison.by})", "without real")
+    interval = f"{percent} % interval ({called(comparison.by)})"
+    heads = ("metric", "n", "Pearson", "Spearman", "Kendall tau-b", interval, "without real videos")
     lines = [
         (
             name if one.higher_is_better else f"{name} (an error, turned)",
@@ -245,24 +254,15 @@ def joint_table(joint: Mapping[str, JointCorrelation]) -> Iterator[Part]:
         "n",
         "votes",
         "samples (with both)",
-        "Pearson",
-        "interval",
-        "Spearman",
-        "interval",
-        "tau-b",
-        "interval",
-        "no value",
+        *map(called, COEFFICIENTS),
+        "resamples without a value",
     )
     lines = []
     for name, one in joint.items():
-        cells = [
-            cell
-            for coefficient in COEFFICIENTS
-            for cell in (words.coefficient(getattr(one, coefficient)), words.both(one.intervals.get(coefficient)))
-        ]
+        cells = [_with_ends(getattr(one, coefficient), one.intervals.get(coefficient)) for coefficient in COEFFICIENTS]
         if one.reason is not None:
             cells[0] = str(one.reason)
-        without = ", ".join(f"{cause} {count:,}" for cause, count in one.undefined.items() if count)
+        without = ", ".join(f"{called(cause)} {count:,}" for cause, count in one.undefined.items() if count)
         samples = f"{one.samples:,} ({one.samples_with_both:,})"
         lines.append((name, str(one.n), f"{one.n_votes:,}", samples, *cells, without or "none"))
     caption = f"Votes and samples drawn together, systems held; intervals of {', '.join(percents)} %"
@@ -278,9 +278,14 @@ def joint_table(joint: Mapping[str, JointCorrelation]) -> Iterator[Part]:
             yield Words(f"{name}: no scores of {wording.listed(one.without_scores, 20)}.", "note")
 
 
+def _with_ends(value: float | None, ends: tuple[float, float] | None) -> str:
+    found = words.coefficient(value)
+    return found if ends is None else f"{found} [{words.both(ends)}]"
+
+
 __all__ = [
     "CORRELATION_HEADS",
-    "correlation_table",
+    "correlation_tables",
     "correlations_section",
     "joint_table",
     "metrics_section",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from api.services.arena import arena_tables
 from api.services.arena.correlating import Correlated
 from api.services.arena.inspecting import AgreementOfVotes
 from api.services.arena.rating import Rated
-from gen_eval.arena import QUESTIONS, TRACKERS, balance, pair_counts
+from gen_eval.arena import QUESTIONS, TRACKERS, pair_counts
 from gen_eval.arena.systems import SystemColumn
 from gen_eval.records import InputError
 from gen_eval.records.files import write_atomic
@@ -63,18 +64,31 @@ def write_plots(outputs: Outputs, folder: Path, form: str) -> list[Path]:
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, figure in outputs.plots.items():
-            path = folder / f"{_file_name(name)}.{form}"
-            save(figure(), path)
+        for name, file_name in file_names(outputs.plots).items():
+            path = folder / f"{file_name}.{form}"
+            save(outputs.plots[name](), path)
             written.append(path)
     except OSError as error:
         raise InputError(f"plots cannot be written to {folder}: {error}; give another --plots") from error
     return written
 
 
-def _file_name(name: str) -> str:
-    """A name of the user's, a metric's or tracker's, as a file name that stays in its folder."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip(".")[:100] or "plot"
+def file_names(names: Iterable[str]) -> dict[str, str]:
+    """Names of plots, which hold those of the user's metrics, as names of files that stay in their folder.
+
+    No two are equal, also where large and small letters are one.
+
+    >>> file_names(["wins-a", "wins-a/b", "wins-a b", "wins-A_b"])
+    {'wins-a': 'wins-a', 'wins-a/b': 'wins-a_b', 'wins-a b': 'wins-a_b-2', 'wins-A_b': 'wins-A_b-3'}
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip(".")[:100] or "plot"
+        tries = (plain if place == 1 else f"{plain}-{place}" for place in itertools.count(1))
+        found[name] = next(one for one in tries if one.lower() not in taken)
+        taken.add(found[name].lower())
+    return found
 
 
 def _encoded(document: Any) -> bytes:
@@ -87,34 +101,30 @@ def rating_outputs(found: Rated) -> Outputs:
 
     counts = () if found.votes is None else pair_counts(found.votes)
 
-    def page() -> bytes:
-        from api.services.arena.page import arena_page
+    def html() -> bytes:
+        from api.services.arena import page, studies
 
-        return arena_page(
-            "gen-eval arena: ratings",
-            ratings=found.ratings,
-            automatic=found.automatic,
-            balance=None if found.votes is None else balance(found.votes),
-            pair_counts=counts,
-            sources=found.sources,
-            real=found.real,
-        )
+        return page.arena_page("gen-eval arena: ratings", studies.of_ratings(found))
 
     every = {**({} if found.ratings is None else {"": found.ratings}), **found.automatic}
     drawn: dict[str, Callable[[], Figure]] = {}
     for arena, ratings in every.items():
         for name, tracker in ratings.trackers.items():
             called = f"{arena}-{name}" if arena else name
-            drawn[f"ratings-{called}"] = partial(plots.rating_intervals, tracker, real=found.real)
-            if tracker.order_spread:
-                drawn[f"order-{called}"] = partial(plots.order_spread, tracker, real=found.real)
+            title, counted = (arena, "comparisons") if arena else (name, "votes")
+            makers = {
+                "ratings": plots.rating_intervals,
+                **({"order": plots.order_spread} if tracker.order_spread else {}),
+            }
+            for kind, maker in makers.items():
+                drawn[f"{kind}-{called}"] = partial(maker, tracker, real=found.real, title=title, counted=counted)
     if found.votes is not None and len(found.votes):
         for name in TRACKERS:
             if any(one.counted[name] for one in counts):
                 drawn[f"wins-{name}"] = partial(plots.win_matrix, counts, name)
     return Outputs(
         {
-            ".html": page,
+            ".html": html,
             ".json": lambda: _encoded(found.to_json()),
             ".csv": lambda: arena_tables.ratings_csv(every),
             ".tex": lambda: arena_tables.ratings_latex(every),
@@ -127,21 +137,10 @@ def correlation_outputs(found: Correlated) -> Outputs:
     """Report and plots of ``arena correlate``."""
     from gen_eval.arena import correlation_plots as plots
 
-    def page() -> bytes:
-        from api.services.arena.page import arena_page
+    def html() -> bytes:
+        from api.services.arena import page, studies
 
-        return arena_page(
-            "gen-eval arena: scores and people",
-            ratings=found.ratings,
-            correlations=found.correlations,
-            columns=(found.rating_columns, found.score_columns),
-            metric_comparisons=tuple(found.comparisons.values()),
-            joint=found.joint,
-            accuracies=tuple(found.by_vote.values()),
-            notes=found.notes,
-            sources=found.sources,
-            real=found.real,
-        )
+        return page.arena_page("gen-eval arena: scores and people", studies.of_correlations(found))
 
     drawn: dict[str, Callable[[], Figure]] = {}
     for name, pair in found.correlations.pairs.items():
@@ -152,7 +151,7 @@ def correlation_outputs(found: Correlated) -> Outputs:
         drawn[f"metrics-{name}"] = partial(plots.metrics_side_by_side, comparison)
     return Outputs(
         {
-            ".html": page,
+            ".html": html,
             ".json": lambda: _encoded(found.to_json()),
             ".csv": lambda: arena_tables.correlations_csv(found.correlations),
             ".tex": lambda: arena_tables.correlations_latex(found.correlations),
@@ -169,24 +168,17 @@ def agreement_outputs(found: AgreementOfVotes) -> Outputs:
     """Report and plots of ``arena agree``."""
     from gen_eval.arena import plots
 
-    def page() -> bytes:
-        from api.services.arena.page import arena_page
+    def html() -> bytes:
+        from api.services.arena import page, studies
 
-        return arena_page(
-            "gen-eval arena: agreement",
-            agreements=tuple(found.questions.values()),
-            balance=found.balance,
-            pair_counts=found.balance.pairs,
-            rejected=found.votes.rejected,
-            sources=(("votes", found.source),),
-        )
+        return page.arena_page("gen-eval arena: agreement", studies.of_agreement(found))
 
     drawn: dict[str, Callable[[], Figure]] = {
         f"wins-{name}": partial(plots.win_matrix, found.balance.pairs, name)
         for name in QUESTIONS
         if name in found.questions
     }
-    return Outputs({".html": page, ".json": lambda: _encoded(found.to_json())}, drawn)
+    return Outputs({".html": html, ".json": lambda: _encoded(found.to_json())}, drawn)
 
 
 __all__ = [

@@ -7,25 +7,24 @@ names. Names are escaped wherever they stand, in figures too. Equal results give
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from api.services.arena.accuracy_sections import accuracy_section
 from api.services.arena.correlating import ByVote
 from api.services.arena.correlation_sections import (
     Columns,
-    correlation_table,
     correlations_section,
     metrics_section,
-    pair_remarks,
-    scatter,
 )
 from api.services.arena.people_sections import agreement_section, balance_section
 from api.services.arena.rating_sections import (
+    SCALE,
     automatic_section,
     options_section,
     ratings_section,
     rejected_section,
 )
-from api.services.reporting.fragments import Fragment, Heading, Part, Section
+from api.services.reporting.fragments import Folded, Fragment, Heading, Part, Section, Words
 from api.services.reporting.inline_svg import Drawings
 from api.services.reporting.page import asset, content_hash, environment
 from gen_eval.arena import (
@@ -39,30 +38,17 @@ from gen_eval.arena import (
 )
 from gen_eval.arena.joint_results import JointCorrelation
 from gen_eval.arena.plots import REAL
+from gen_eval.data.benchmark import Rejected
+
+_SHOWN = ("ratings", "correlations", "rejected")
+"""Sections that a report shows unfolded."""
 
 
-def arena_page(
-    title: str,
-    *,
-    ratings: ArenaRatings | None = None,
-    automatic: Mapping[str, ArenaRatings] | None = None,
-    correlations: Correlations | None = None,
-    columns: Columns | None = None,
-    joint: Mapping[str, JointCorrelation] | None = None,
-    metric_comparisons: Sequence[MetricComparison] = (),
-    accuracies: Sequence[ByVote] = (),
-    agreements: Sequence[Agreement] = (),
-    balance: Balance | None = None,
-    pair_counts: Sequence[PairCount] = (),
-    rejected: Sequence[RejectedVote] = (),
-    notes: Sequence[str] = (),
-    sources: Sequence[tuple[str, str]] = (),
-    real: Sequence[str] = REAL,
-) -> bytes:
-    """The page; a section appears when what it is about is given.
+@dataclass(frozen=True)
+class Study:
+    """What a page says; a section appears when what it is about is given.
 
-    Args:
-        title: of the page.
+    Attributes:
         ratings: by people.
         automatic: metric -> ratings by its comparisons, shown beside those of people.
         correlations: of ratings with scores.
@@ -74,83 +60,78 @@ def arena_page(
         balance: how votes are spread.
         pair_counts: answers by pair, where ``balance`` is not given.
         rejected: records that are no votes, where ``ratings`` do not hold them.
+        rejected_lines: lines of ratings and scores that could not be used.
         notes: what could not be compared, and why.
         sources: what the numbers were made from, name and value.
         real: systems that are real videos.
     """
+
+    ratings: ArenaRatings | None = None
+    automatic: Mapping[str, ArenaRatings] = field(default_factory=dict)
+    correlations: Correlations | None = None
+    columns: Columns | None = None
+    joint: Mapping[str, JointCorrelation] = field(default_factory=dict)
+    metric_comparisons: Sequence[MetricComparison] = ()
+    accuracies: Sequence[ByVote] = ()
+    agreements: Sequence[Agreement] = ()
+    balance: Balance | None = None
+    pair_counts: Sequence[PairCount] = ()
+    rejected: Sequence[RejectedVote] = ()
+    rejected_lines: Sequence[Rejected] = ()
+    notes: Sequence[str] = ()
+    sources: Sequence[tuple[str, str]] = ()
+    real: Sequence[str] = REAL
+
+
+def arena_page(title: str, study: Study) -> bytes:
+    """The page of ``study``."""
     drawings = Drawings()
-    arenas = dict(automatic or {})
-    sections: list[Section] = []
-    if ratings is not None:
-        sections.append(ratings_section(ratings, drawings, real))
-    if arenas:
-        sections.append(automatic_section(arenas, ratings, drawings, real))
-    if correlations is not None:
-        sections.append(correlations_section(correlations, columns, joint or {}, notes, drawings))
-    if metric_comparisons:
-        sections.append(metrics_section(metric_comparisons, drawings))
-    if accuracies:
-        sections.append(accuracy_section(accuracies))
-    if agreements:
-        sections.append(agreement_section(agreements))
-    if balance is not None or pair_counts:
-        sections.append(balance_section(balance, pair_counts, drawings))
-    sections += _facts(ratings, arenas, rejected, sources)
-    return _rendered(title, sections, drawings)
+    return _rendered(title, list(_sections(study, drawings)), drawings)
 
 
-def _facts(
-    ratings: ArenaRatings | None,
-    arenas: Mapping[str, ArenaRatings],
-    rejected: Sequence[RejectedVote],
-    sources: Sequence[tuple[str, str]],
-) -> Iterator[Section]:
-    """What was not taken, and everything that moves a number."""
-    listed = tuple(rejected) or (() if ratings is None else ratings.rejected)
-    if listed:
-        yield rejected_section(listed)
-    named = {} if ratings is None else {"votes of people": ratings}
-    if named or arenas or sources:
-        yield options_section({**named, **arenas}, sources)
-
-
-def human_section(
-    *,
-    ratings: ArenaRatings | None = None,
-    correlations: Correlations | None = None,
-    columns: Columns | None = None,
-    sources: Sequence[tuple[str, str]] = (),
-    real: Sequence[str] = REAL,
-) -> Fragment:
-    """What people say, for the report of a run: ratings with intervals, and how far the scores agree with them.
-
-    Args:
-        ratings: by people.
-        correlations: of ratings with scores.
-        columns: ratings and scores by name, for the intervals in the scatter.
-        sources: what they were made from, name and value.
-        real: systems that are real videos.
-    """
+def human_section(study: Study) -> Fragment:
+    """The same for the report of runs: one section, in which all but ratings and correlations is folded away."""
     drawings = Drawings()
-    parts: list[Part] = []
-    if ratings is not None:
-        parts += ratings_section(ratings, drawings, real).parts
-    if correlations is not None:
-        parts += [Heading("Ratings against scores"), correlation_table(correlations.pairs)]
-        for name, pair in correlations.pairs.items():
-            parts += pair_remarks(pair, f"{name}: ")
-            if pair.points:
-                parts.append(scatter(pair, columns, drawings))
-    if ratings is not None or sources:
-        named = {} if ratings is None else {"votes of people": ratings}
-        parts += options_section(named, sources).parts
+    parts: list[Part] = [Words(SCALE, "note")]
+    for section in _sections(study, drawings):
+        inner = tuple(replace(part, level=4) if isinstance(part, Heading) else part for part in section.parts)
+        shown = section.anchor in _SHOWN
+        parts += [Heading(section.title), *inner] if shown else [Folded(section.title, inner)]
     return Fragment((Section("people", "People", tuple(parts)),), _style(drawings))
+
+
+def _sections(study: Study, drawings: Drawings) -> Iterator[Section]:
+    if study.ratings is not None:
+        yield ratings_section(study.ratings, drawings, study.real)
+    if study.automatic:
+        yield automatic_section(study.automatic, study.ratings, drawings, study.real)
+    if study.correlations is not None:
+        yield correlations_section(study.correlations, study.columns, study.joint, study.notes, drawings)
+    if study.metric_comparisons:
+        yield metrics_section(study.metric_comparisons, drawings)
+    if study.accuracies:
+        yield accuracy_section(study.accuracies)
+    if study.agreements:
+        yield agreement_section(study.agreements)
+    if study.balance is not None or study.pair_counts:
+        yield balance_section(study.balance, study.pair_counts, drawings)
+    yield from _facts(study)
+
+
+def _facts(study: Study) -> Iterator[Section]:
+    """What was not taken, and everything that moves a number."""
+    rejected = tuple(study.rejected) or (() if study.ratings is None else study.ratings.rejected)
+    if rejected or study.rejected_lines:
+        yield rejected_section(rejected, study.rejected_lines)
+    if study.ratings is not None or study.automatic or study.sources:
+        yield options_section(study.ratings, study.automatic, study.sources)
 
 
 def _rendered(title: str, sections: Sequence[Section], drawings: Drawings) -> bytes:
     style = asset("style.css") + "\n" + _style(drawings)
     context = {
         "title": title,
+        "scale": SCALE,
         "sections": sections,
         "style": style,
         "policy": f"default-src 'none'; style-src {content_hash(style)}",
@@ -162,4 +143,4 @@ def _style(drawings: Drawings) -> str:
     return f"{asset('fragments.css')}\n{drawings.style}"
 
 
-__all__ = ["arena_page", "human_section"]
+__all__ = ["Study", "arena_page", "human_section"]

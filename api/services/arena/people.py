@@ -35,15 +35,9 @@ def people_of(
     found = correlate_scores(request)
 
     def fragment() -> Fragment:
-        from api.services.arena.page import human_section
+        from api.services.arena import page, studies
 
-        return human_section(
-            ratings=found.ratings,
-            correlations=found.correlations,
-            columns=(found.rating_columns, found.score_columns),
-            sources=found.sources,
-            real=found.real,
-        )
+        return page.human_section(studies.of_people(found))
 
     return People(fragment, found.to_json), found
 

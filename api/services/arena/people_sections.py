@@ -10,16 +10,12 @@ from api.services.reporting.fragments import Heading, Part, Section, Table, Word
 from api.services.reporting.inline_svg import Drawings
 from gen_eval.arena import Agreement, Balance, PairCount, plots
 from gen_eval.arena.annotators import WARNINGS
+from gen_eval.arena.names import called
 from gen_eval.arena.shares import Share
 from gen_eval.arena.votes import QUESTIONS, TRACKERS
 from gen_eval.stats import Interval
 
 _MOST = 500
-_ALPHAS = {
-    "nominal": "Krippendorff's alpha, four answers",
-    "ties_merged": "alpha, both ties as one",
-    "interval": "alpha, interval on 1, ½, 0",
-}
 
 
 def agreement_section(agreements: Sequence[Agreement]) -> Section:
@@ -47,11 +43,9 @@ def _measures(agreement: Agreement) -> Iterator[tuple[str, str]]:
     raw = agreement.raw
     pairs = f" of {raw.n:,} pairs of answers" if raw.n else ""
     yield "raw agreement", f"{words.percent(raw.value)}{pairs}{_within(raw.interval, 100)}"
-    for name, title in _ALPHAS.items():
-        alpha = agreement.alphas.get(name)
-        if alpha is not None:
-            value = str(alpha.reason) if alpha.value is None else words.coefficient(alpha.value)
-            yield title, f"{value}{_within(alpha.interval)}"
+    for name, alpha in agreement.alphas.items():
+        value = str(alpha.reason) if alpha.value is None else words.coefficient(alpha.value)
+        yield f"Krippendorff's alpha, {called(name)}", f"{value}{_within(alpha.interval)}"
     if agreement.kappas:
         pairs = wording.counted(agreement.kappas, "pair")
         yield "mean of Cohen's kappas", f"{words.coefficient(agreement.mean_kappa)} ({pairs} of annotators)"
@@ -72,7 +66,7 @@ def _annotators(agreement: Agreement) -> Iterator[Part]:
         for warning, rule in WARNINGS.items():
             if warned := [one.name for one in agreement.annotators if warning in one.warnings]:
                 names = wording.listed(warned, 20)
-                yield Words(f"To look at ({warning}: {rule}): {names}. Nobody is left out by that.", "warning")
+                yield Words(f"To look at ({called(warning)}: {rule}): {names}. Nobody is left out by that.", "warning")
         heads = (
             "annotator",
             "answers",
@@ -100,7 +94,7 @@ def _annotators(agreement: Agreement) -> Iterator[Part]:
                 share(one.left),
                 words.NO_VALUE if one.median_seconds is None else f"{one.median_seconds:.1f} (n = {one.timed:,})",
                 share(one.consistency.everything),
-                ", ".join(one.warnings) or "none",
+                ", ".join(map(called, one.warnings)) or "none",
             )
             for one in agreement.annotators
         ]

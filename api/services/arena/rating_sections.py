@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from api.services import wording
 from api.services.arena import words
 from api.services.reporting.fragments import Facts, Heading, Part, Section, Table, Words
 from api.services.reporting.inline_svg import Drawings
 from gen_eval.arena import ArenaRatings, Rank, RejectedVote, TrackerRatings, plots
+from gen_eval.arena.names import called
+from gen_eval.data.benchmark import Rejected
 
+SCALE = (
+    "Comparisons of two videos of one sample became ratings on the scale of Elo (mean 1000, 400 points: ten to one). "
+    "n stands beside every number, and where a number could not be had, the reason stands in its place."
+)
 SINGLE_ORDER = (
     "A single pass of Elo depends on the order of the votes, in which nothing is measured: it is a display, not an "
     "estimate. The mean over random orders, or Bradley-Terry, does not depend on it."
@@ -17,12 +24,16 @@ SINGLE_ORDER = (
 _PEOPLE = "people: "
 _SIDE_BY_SIDE = 4
 _REJECTED = 200
+_UNFOLDED = 20
+"""Most rejected records that are shown unfolded."""
+
 _DIFFERENCES = 2000
 
 
 def ratings_section(ratings: ArenaRatings, drawings: Drawings, real: Sequence[str]) -> Section:
     """All trackers: the figure of all of them, then each with its table."""
-    named = ratings.method if ratings.order is None else f"{ratings.method}, order of the votes: {ratings.order}"
+    method = called(ratings.method)
+    named = method if ratings.order is None else f"{method}, order of the votes: {ratings.order}"
     parts: list[Part] = [Words(f"{wording.counted(ratings.n_votes, 'vote')}, method {named}.")]
     if ratings.method == "elo" and ratings.order != "mean":
         parts.append(Words(SINGLE_ORDER, "warning"))
@@ -50,49 +61,94 @@ def automatic_section(
             "contradicts itself from sample to sample."
         ),
         _beside_each_other(columns),
-        *_pictures({name: one for name, one in columns.items() if name not in aside}, drawings, real),
+        *_pictures({name: one for name, one in columns.items() if name not in aside}, drawings, real, automatic=True),
     ]
     for name, tracker in columns.items():
         if not name.startswith(_PEOPLE):
-            parts += _about(tracker, f"{name}: ")
+            parts += _about(tracker, f"{name}: ", counted="comparison")
             if tracker.reason is None:
-                parts.append(_table(tracker, f"Ratings by {name}", folded=f"ratings by {name}"))
+                table = _table(tracker, f"Ratings by {name}", folded=f"ratings by {name}", counted="comparisons")
+                parts.append(table)
     return Section("automatic", "Automatic arenas", tuple(parts))
 
 
-def rejected_section(rejected: Sequence[RejectedVote]) -> Section:
-    """Records that are no votes."""
-    lines = [(one.id, str(one.reason), one.message, one.where) for one in rejected]
-    counts: dict[str, int] = {}
-    for one in rejected:
-        counts[str(one.reason)] = counts.get(str(one.reason), 0) + 1
-    listed = ", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.items()))
-    table = Table.of("Records that do not count", ("id", "reason", "what was wrong", "where"), lines, most=_REJECTED)
-    return Section("rejected", "Rejected votes", (Words(f"{len(rejected):,} records are no votes: {listed}."), table))
+def rejected_section(votes: Sequence[RejectedVote], lines: Sequence[Rejected] = ()) -> Section:
+    """Records that are no votes, and lines of ratings and scores that could not be used."""
+    parts: list[Part] = []
+    if votes:
+        counts = _by_reason(str(one.reason) for one in votes)
+        cells = [(one.id, str(one.reason), one.message, one.where) for one in votes]
+        found = "1 record is no vote" if len(votes) == 1 else f"{len(votes):,} records are no votes"
+        parts.append(Words(f"{found}: {counts}.", "warning"))
+        parts.append(_rejected("Records that do not count", ("id", "reason", "what was wrong", "where"), cells))
+    if lines:
+        counts = _by_reason(str(one.reason) for one in lines)
+        found = f"{wording.counted(len(lines), 'line')} of ratings and scores could not be used: {counts}."
+        others = [(one.where, str(one.reason), one.message) for one in lines]
+        parts.append(Words(found, "warning"))
+        parts.append(_rejected("Lines that do not count", ("where", "reason", "what was wrong"), others))
+    return Section("rejected", "Rejected records", tuple(parts))
 
 
-def options_section(named: Mapping[str, ArenaRatings], sources: Sequence[tuple[str, str]]) -> Section:
-    """Everything that moves a number, and where the data came from."""
+def _by_reason(reasons: Iterable[str]) -> str:
+    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(Counter(reasons).items()))
+
+
+def _rejected(caption: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
+    folded = caption.lower() if len(lines) > _UNFOLDED else ""
+    return Table.of(caption, heads, lines, folded=folded, most=_REJECTED)
+
+
+def options_section(
+    people: ArenaRatings | None, automatic: Mapping[str, ArenaRatings], sources: Sequence[tuple[str, str]]
+) -> Section:
+    """Everything that moves a number, and where the data came from; options that are empty are left out."""
     parts: list[Part] = []
     if sources:
         parts += [Heading("Sources"), Facts(tuple(sources))]
-    for name, arena in named.items():
-        order = [] if arena.order is None else [("order of the votes", arena.order)]
-        options = [(option, words.plain(value)) for option, value in sorted(arena.options.items())]
-        parts += [Heading(f"Parameters: {name}"), Facts((("method", arena.method), *order, *options))]
+    if people is not None:
+        parts += [Heading("Parameters: votes of people"), _options(people, "votes")]
+    for name, arena in automatic.items():
+        parts += [Heading(f"Parameters: {name}"), _options(arena, "comparisons")]
     return Section("parameters", "Sources and parameters", tuple(parts))
 
 
-def _pictures(trackers: Mapping[str, TrackerRatings], drawings: Drawings, real: Sequence[str]) -> Iterator[Part]:
+_OPTIONS = {
+    "k": "k",
+    "order": "order of the {}",
+    "protocol_digest": "digest of the protocol",
+    "scores_protocol": "protocol of the scores",
+    "side": "term for the left side",
+    "votes_digest": "digest of the {}",
+    "without_votes": "systems without {}",
+    "without_value": "samples without a value, by system",
+    "without_comparisons": "systems without comparisons",
+}
+
+
+def _options(arena: ArenaRatings, counted: str) -> Facts:
+    options = {**({} if arena.order is None else {"order": arena.order}), **arena.options}
+    lines = [
+        (_OPTIONS.get(name, name.replace("_", " ")).format(counted), words.plain(value))
+        for name, value in options.items()
+        if value is not None and value not in ("", [], (), {})
+    ]
+    return Facts((("method", called(arena.method)), *sorted(lines)))
+
+
+def _pictures(
+    trackers: Mapping[str, TrackerRatings], drawings: Drawings, real: Sequence[str], *, automatic: bool = False
+) -> Iterator[Part]:
     """All trackers, a few in a figure; one alone gets the figure with numbers."""
     entries = list(trackers.items())
     for start in range(0, len(entries), _SIDE_BY_SIDE):
         several = entries[start : start + _SIDE_BY_SIDE]
+        counted = {name: "comparisons" for name, _ in several if automatic and not name.startswith(_PEOPLE)}
         if len(several) == 1:
             name, tracker = several[0]
-            figure = plots.rating_intervals(tracker, real=real, title=name)
+            figure = plots.rating_intervals(tracker, real=real, title=name, counted=counted.get(name, "votes"))
         else:
-            figure = plots.several_rating_intervals(dict(several), real=real)
+            figure = plots.several_rating_intervals(dict(several), real=real, counted=counted)
         names = ", ".join(name for name, _ in several)
         alt = f"Dots with bars: rating and interval of every system, {names}. The tables hold the same numbers."
         yield drawings.add(figure, alt)
@@ -116,8 +172,8 @@ def _tracker(tracker: TrackerRatings, drawings: Drawings, real: Sequence[str]) -
         yield _differences(tracker)
 
 
-def _about(tracker: TrackerRatings, start: str = "") -> Iterator[Words]:
-    votes = wording.counted(tracker.n, "vote")
+def _about(tracker: TrackerRatings, start: str = "", counted: str = "vote") -> Iterator[Words]:
+    votes = wording.counted(tracker.n, counted)
     if tracker.reason is not None:
         text = f"{start}no ratings from {votes}. {words.why(tracker.reason)}. {tracker.message}"
         yield Words(text.rstrip(), "warning")
@@ -129,13 +185,13 @@ def _about(tracker: TrackerRatings, start: str = "") -> Iterator[Words]:
     if tracker.message:
         yield Words(tracker.message, "warning")
     if tracker.without_votes:
-        yield Words(f"Without a vote that counts here: {wording.listed(tracker.without_votes, 20)}.", "note")
+        yield Words(f"Without a {counted} that counts here: {wording.listed(tracker.without_votes, 20)}.", "note")
 
 
-def _table(tracker: TrackerRatings, caption: str, *, folded: str = "") -> Table:
+def _table(tracker: TrackerRatings, caption: str, *, folded: str = "", counted: str = "votes") -> Table:
     level = "interval" if tracker.interval is None else f"{100 * tracker.interval.level:g} % interval"
     others = list(tracker.other_intervals)
-    heads = ["system", "rating", level, "rank", "possible ranks", "votes", *(f"interval, {name}" for name in others)]
+    heads = ["system", "rating", level, "rank", "possible ranks", counted, *(f"interval, {name}" for name in others)]
     lines = []
     for name in words.best_first(tracker):
         rank = tracker.ranks.get(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from api.services import wording
@@ -84,8 +85,8 @@ def best_first(tracker: TrackerRatings) -> list[str]:
 def plain(value: Any) -> str:
     """Any option in a line.
 
-    >>> plain(True), plain(None), plain("half"), plain({"a": 1})
-    ('yes', 'none', 'half', '{"a": 1}')
+    >>> plain(True), plain(None), plain("half"), plain({"a": 1}), plain(["x", "y"])
+    ('yes', 'none', 'half', 'a: 1', 'x, y')
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -93,6 +94,10 @@ def plain(value: Any) -> str:
         return "none"
     if isinstance(value, str):
         return str(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {plain(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(plain, value))
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 

@@ -21,10 +21,11 @@ class Words:
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading within a section."""
+    """A heading within a section; ``level`` is that of HTML."""
 
     form: ClassVar[str] = "heading"
     text: str
+    level: Literal[3, 4] = 3
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,16 @@ class Facts:
     entries: tuple[tuple[str, str], ...]
 
 
-Part: TypeAlias = Words | Heading | Table | Picture | Facts
+@dataclass(frozen=True)
+class Folded:
+    """Parts that are folded away behind a title."""
+
+    form: ClassVar[str] = "group"
+    title: str
+    parts: tuple[Part, ...]
+
+
+Part: TypeAlias = "Words | Heading | Table | Picture | Facts | Folded"
 
 
 @dataclass(frozen=True)
@@ -115,4 +125,4 @@ class People:
     document: Callable[[], dict[str, Any]]
 
 
-__all__ = ["Facts", "Fragment", "Heading", "Part", "People", "Picture", "Section", "Table", "Words"]
+__all__ = ["Facts", "Folded", "Fragment", "Heading", "Part", "People", "Picture", "Section", "Table", "Words"]
