@@ -20,6 +20,7 @@ from gen_eval.arena.connectivity import Diagnosis, diagnose
 from gen_eval.arena.davidson import DavidsonTies
 from gen_eval.arena.estimation import Extra, Likelihood, Method, Rule, rated
 from gen_eval.arena.ratings import ArenaRatings, TrackerRatings
+from gen_eval.arena.scale import BASE, INITIAL, SCALE
 from gen_eval.arena.terms import Terms
 from gen_eval.arena.vote_files import AnyVotes, votes_from
 from gen_eval.arena.votes import TRACKERS
@@ -41,9 +42,9 @@ def bradley_terry(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
-    initial: float = 1000.0,
-    base: float = 10.0,
-    scale: float = 400.0,
+    initial: float = INITIAL,
+    base: float = BASE,
+    scale: float = SCALE,
 ) -> ArenaRatings:
     """Rate systems by maximum likelihood; nothing depends on the order of the votes.
 

@@ -12,8 +12,10 @@ from gen_eval.arena.comparisons import Comparisons, Unit
 from gen_eval.arena.elo_chains import EloRule, elo_orders, elo_ratings, elo_resamples
 from gen_eval.arena.intervals import Ends, few, from_draws, without_interval
 from gen_eval.arena.ratings import ArenaRatings, IntervalRule, Spread, TrackerRatings
+from gen_eval.arena.scale import BASE, INITIAL, SCALE
 from gen_eval.arena.vote_files import AnyVotes, votes_from
 from gen_eval.arena.votes import TRACKERS, Votes
+from gen_eval.stats.intervals import check_level
 from gen_eval.stats.resampling import check_resampling
 from gen_eval.stats.summaries import Floats
 
@@ -42,19 +44,18 @@ class _Options:
             raise ValueError(f"permutations is {self.permutations}; expected {wanted}")
         if self.resamples < 0:
             raise ValueError(f"resamples is {self.resamples}; expected 0 (no intervals) or more")
-        if not 0 < self.level < 1:
-            raise ValueError(f"level is {self.level}; it lies strictly between 0 and 1 (95 % is 0.95)")
+        check_level(self.level)
         check_resampling(1, max(self.resamples, self.permutations, 1), self.seed)
 
 
 def elo(
     votes: AnyVotes,
     *,
-    initial: float = 1000.0,
+    initial: float = INITIAL,
     k: float = 32.0,
     order: Order = "given",
-    base: float = 10.0,
-    scale: float = 400.0,
+    base: float = BASE,
+    scale: float = SCALE,
     permutations: int = 100,
     seed: int = 0,
     resamples: int = 1000,

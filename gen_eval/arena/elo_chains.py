@@ -22,6 +22,7 @@ from scipy.special import expit
 
 from gen_eval.arena.comparisons import Comparisons, Ints, Unit
 from gen_eval.arena.ratings import check_points
+from gen_eval.arena.scale import BASE, INITIAL, SCALE
 from gen_eval.stats.summaries import Floats, finite_number
 
 MEMORY = 192 << 20
@@ -48,10 +49,10 @@ class EloRule:
         TypeError: it is no number.
     """
 
-    initial: float = 1000.0
+    initial: float = INITIAL
     k: float = 32.0
-    base: float = 10.0
-    scale: float = 400.0
+    base: float = BASE
+    scale: float = SCALE
 
     def __post_init__(self) -> None:
         for name, least in (("initial", -math.inf), ("k", 0.0), ("base", 1.0), ("scale", 0.0)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,15 +18,13 @@ from gen_eval.arena.fitting import fit
 from gen_eval.arena.joint_results import JointCorrelation, JointDraws
 from gen_eval.arena.noise import NoiseCorrected, noise_corrected
 from gen_eval.arena.resampled_ends import percentile_ends
+from gen_eval.arena.scale import INITIAL, POINTS
 from gen_eval.arena.systems import SystemColumn
 from gen_eval.arena.video_means import Metric, MetricTable, Sums, name_of, resampled_means
 from gen_eval.arena.vote_files import AnyVotes, votes_from
 from gen_eval.stats.intervals import check_level
 from gen_eval.stats.resampling import check_resampling, resampled_counts
 from gen_eval.stats.summaries import Floats
-
-POINTS = 400 / math.log(10)
-"""Points of rating for one unit of the logit."""
 
 
 def joint_draws(
@@ -116,13 +113,13 @@ class _Study(NamedTuple):
     def estimates(self) -> list[float | None]:
         if self.diagnosis is not None:
             return [None] * len(self.columns)
-        return [1000 + POINTS * float(self.theta[place]) for place in self.columns]
+        return [INITIAL + POINTS * float(self.theta[place]) for place in self.columns]
 
     def ratings(self, weights: Floats) -> tuple[Floats, Bools]:
         """``(k, M)`` points of k resamples, and which have any."""
         counts = cell_counts(self.cells, self.places, weights)
         found = fit(self.cells, counts, ridge=self.ridge, start=self.theta)
-        return 1000 + POINTS * found.theta[:, self.columns], found.identified
+        return INITIAL + POINTS * found.theta[:, self.columns], found.identified
 
 
 @dataclass
