@@ -19,16 +19,20 @@ from gen_eval.arena.comparisons import Comparisons, Unit
 from gen_eval.arena.connectivity import Diagnosis
 from gen_eval.arena.fitting import LEAST_RIDGE, pinned
 from gen_eval.arena.intervals import (
+    FEW_CORRECTED,
     Ends,
     few,
+    freedom_of,
     from_covariance,
     from_draws,
     half_width,
-    percentile_ends,
     without_interval,
 )
 from gen_eval.arena.ratings import IntervalRule, Parameter, TrackerRatings, check_points
+from gen_eval.arena.resampled_ends import percentile_ends
+from gen_eval.arena.scale import BASE, INITIAL, SCALE
 from gen_eval.arena.win_graph import Flags
+from gen_eval.stats.intervals import check_level
 from gen_eval.stats.resampling import check_resampling
 from gen_eval.stats.summaries import Floats, finite_number
 
@@ -67,9 +71,9 @@ class Rule:
     resamples: int = 10_000
     seed: int = 0
     level: float = 0.95
-    initial: float = 1000.0
-    base: float = 10.0
-    scale: float = 400.0
+    initial: float = INITIAL
+    base: float = BASE
+    scale: float = SCALE
 
     def __post_init__(self) -> None:
         for name in ("ridge", "level", "initial", "base", "scale"):
@@ -85,7 +89,7 @@ class Rule:
         _check(self.resamples >= least, "resamples", self.resamples, f"{least} or more (10,000 is the default)")
         _check(self.seed >= 0, "seed", self.seed, "0 or more")
         check_resampling(1, max(self.resamples, 1), self.seed)
-        _check(0 < self.level < 1, "level", self.level, "strictly between 0 and 1 (95 % is 0.95)")
+        check_level(self.level)
         _check(self.base > 1, "base", self.base, "above 1 (10 is published)")
         _check(self.scale > 0, "scale", self.scale, "above 0 (400 is published)")
         check_points(initial=self.initial, base=self.base, scale=self.scale)
@@ -229,14 +233,16 @@ def covariance(comparisons: Comparisons, model: Likelihood, x: Floats, unit: Uni
     """``(K, K)`` sandwich covariance H^-1 G H^-1 of the unknowns, strengths about their mean.
 
     H holds the negative second derivatives of what was maximised, G the sum over units of the outer product of the
-    unit's score (White 1982; with clusters Liang and Zeger 1986), without a correction for few units.
+    unit's score (White 1982; with clusters Liang and Zeger 1986). With m clusters it is taken m / (m - 1) times, since
+    their scores sum to 0 and so vary too little; single votes keep the plain form.
     """
     cells, scores = model.cells, model.scores(x)
     if unit == "votes":
         middle = (scores.T @ sparse.diags_array(cells.counts) @ scores).toarray()
     else:
-        summed = cluster_cells(cells, ordered_clusters(comparisons, unit)[0]) @ scores
-        middle = (summed.T @ summed).toarray()
+        clusters, units = ordered_clusters(comparisons, unit)
+        summed = cluster_cells(cells, clusters) @ scores
+        middle = (summed.T @ summed).toarray() * (units / max(1, units - 1))
     systems = len(cells.models)
     bread = np.linalg.inv(pinned(model.information(x)[None], systems))[0]
     bread[:systems] -= bread[:systems].mean(axis=0)
@@ -250,11 +256,17 @@ def _sandwich(
     models = model.cells.models
     found = covariance(comparisons, model, x, blank.unit)  # type: ignore[arg-type]
     own = found[: len(models), : len(models)] * rule.per_logit**2
-    half = float(half_width(found[-1:, -1], rule.level)[0])
-    words = f"{100 * rule.level:g} % normal interval from the sandwich covariance over {_units(blank)}"
+    freedom = freedom_of(blank.unit, blank.units)
+    half = float(half_width(found[-1:, -1], rule.level, freedom)[0])
+    if freedom is None:
+        kind, correction, remark = "normal interval", "", few(blank.units, blank.unit)
+    else:
+        kind, remark = "interval by Student's t", few(blank.units, blank.unit, FEW_CORRECTED)
+        correction = f", times {blank.units}/{freedom}, {freedom} degrees of freedom"
+    words = f"{100 * rule.level:g} % {kind} from the sandwich covariance over {_units(blank)}{correction}"
     return _Found(
-        replace(blank, method="sandwich", words=_sentence(words, model, rule, few(blank.units, blank.unit))),
-        from_covariance(models, ratings, own, level=rule.level, base=rule.base, scale=rule.scale),
+        replace(blank, method="sandwich", words=_sentence(words, model, rule, remark)),
+        from_covariance(models, ratings, own, level=rule.level, freedom=freedom, base=rule.base, scale=rule.scale),
         (float(x[-1]) - half, float(x[-1]) + half),
     )
 
@@ -285,7 +297,7 @@ def _bootstrap(
             words=_sentence(how, model, rule, few(blank.units, blank.unit), left_out, ends.remark),
         ),
         ends,
-        percentile_ends(unknowns[:, -1], float(x[-1]), rule.level),
+        percentile_ends(unknowns[:, -1], float(x[-1]), rule.level).ends,
         draws,
     )
 

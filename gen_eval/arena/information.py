@@ -11,6 +11,9 @@ are called, times the clustering. Both are pooled over pairs, since few votes of
 
 K independent units give G a rank of at most K - 1: with fewer units than systems V calls some differences exact, which
 they are not. There V is taken from the model, noise * H^-1.
+
+Intervals are those of the ratings: of votes by the normal distribution, of K clusters by Student's t with K - 1 degrees
+of freedom, which further votes leave as they are.
 """
 
 from __future__ import annotations
@@ -24,12 +27,10 @@ from gen_eval.arena.bradley_terry import HalfTies
 from gen_eval.arena.cells import cells_of
 from gen_eval.arena.comparisons import Comparisons, Unit
 from gen_eval.arena.connectivity import Diagnosis
-from gen_eval.arena.estimation import Rule, covariance
+from gen_eval.arena.estimation import covariance
 from gen_eval.arena.fitting import pinned
+from gen_eval.arena.intervals import freedom_of, half_width
 from gen_eval.stats.summaries import Floats
-
-POINTS = Rule().per_logit
-"""Points of one unit of t on the scale of the ratings."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,15 @@ class Information:
         own = np.diag(self.covariance)
         found: Floats = np.maximum(own[:, None] + own[None, :] - 2 * self.covariance, 0.0)
         return found
+
+    @property
+    def freedom(self) -> int | None:
+        """Degrees of freedom of intervals; ``None`` for normal ones."""
+        return freedom_of(self.unit, self.units)
+
+    def half_widths(self, level: float) -> Floats:
+        """``(M, M)`` half the width of the interval of each difference."""
+        return half_width(self.variances(), level, self.freedom)
 
     def curvature(self, i: int, j: int) -> float:
         """The product p (1 - p) for a vote about systems ``i`` and ``j``."""
@@ -131,4 +141,4 @@ def information_of(comparisons: Comparisons, unit: Unit | None = None) -> Inform
     return replace(found, covariance=found.noise * centred)
 
 
-__all__ = ["POINTS", "Information", "information_of"]
+__all__ = ["Information", "information_of"]

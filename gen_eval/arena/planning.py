@@ -7,16 +7,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import NormalDist
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from gen_eval.arena.comparisons import Comparisons, Unit
 from gen_eval.arena.connectivity import Diagnosis, diagnose
-from gen_eval.arena.information import POINTS, Information, information_of
+from gen_eval.arena.information import Information, information_of
+from gen_eval.arena.scale import POINTS
 from gen_eval.arena.vote_files import AnyVotes, votes_from
 from gen_eval.records import Reason
+from gen_eval.stats.intervals import check_level
 
 Goal = Literal["widest", "ranking"]
 """What votes are for: every difference alike, or which of two neighbours in the ranking is better."""
@@ -162,8 +163,7 @@ def _check(count: int, goal: str, level: float, each: int | None) -> None:
         raise ValueError(f"each is {each}; expected 1 vote or more for a suggestion")
     if goal not in get_args(Goal):
         raise ValueError(f"goal is {goal!r}; expected one of {', '.join(get_args(Goal))}")
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; it lies strictly between 0 and 1 (95 % is 0.95)")
+    check_level(level)
 
 
 class _Asked:
@@ -243,19 +243,18 @@ def _linking(problem: Diagnosis, asked: _Asked, count: int) -> Iterator[Suggesti
 
 
 def _informing(known: Information, asked: _Asked, count: int, goal: Goal, level: float) -> Iterator[Suggestion]:
-    bar = NormalDist().inv_cdf((1 + level) / 2)
     order = sorted(range(len(known.models)), key=lambda place: (-known.theta[place], known.models[place]))
     every = [(i, j) for i in range(len(order)) for j in range(i + 1, len(order))]
     neighbours = [(min(pair), max(pair)) for pair in pairwise(order)]
-    now = 2 * bar * POINTS * np.sqrt(known.variances())
+    now = 2 * POINTS * known.half_widths(level)
     for _ in range(count):
-        half = bar * np.sqrt(known.variances())
+        half = known.half_widths(level)
         close = [
             (i, j) for i, j in neighbours if goal == "ranking" and abs(known.theta[i] - known.theta[j]) <= half[i, j]
         ]
         i, j = _widest(close or every, half, asked, known.models)
         known = known.with_votes(i, j, asked.each)
-        after = 2 * bar * POINTS * float(np.sqrt(known.variances()[i, j]))
+        after = 2 * POINTS * float(known.half_widths(level)[i, j])
         a, b, votes, samples = asked.take(known.models[i], known.models[j])
         why = "neighbours in the ranking that are not told apart" if close else "the widest interval of a difference"
         yield Suggestion(a, b, votes, samples, float(now[i, j]), after, why)

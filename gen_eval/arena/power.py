@@ -6,14 +6,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import NormalDist
 from typing import Any
 
 from gen_eval.arena.comparisons import Comparisons, Unit
 from gen_eval.arena.connectivity import Diagnosis
-from gen_eval.arena.information import POINTS, Information, information_of
+from gen_eval.arena.information import Information, information_of
+from gen_eval.arena.intervals import quantile
+from gen_eval.arena.scale import POINTS
 from gen_eval.arena.vote_files import AnyVotes, votes_from
 from gen_eval.records import Reason
+from gen_eval.stats.intervals import check_level
 
 ASSUMES = (
     "takes the estimated difference as the true one, which it is not: a difference that chance made look large needs "
@@ -128,11 +130,12 @@ def power(
     """How many more votes separate two systems, under Bradley-Terry with ties as half a win.
 
     With d the estimated difference, its variance must fall to (d / (z_level + z_power))^2, z_level being the two-sided
-    quantile and z_power the quantile of the power. Votes spread as so far divide the variance by the growth of their
-    number. m votes about the pair itself change it from v to (v + m c h^2) / (1 + m w h)^2, where w = p (1 - p),
-    c = Var(s) is the variance of such a vote, and h the variance that the model alone gives. Where v = h c / w this is
-    1 / (1 / v + m w^2 / c): the precision with the information of m votes added. See
-    :mod:`gen_eval.arena.information`.
+    quantile and z_power the quantile of the power: of the normal distribution for votes, and for K clusters of
+    Student's t with K - 1 degrees of freedom, as if further votes were about the same clusters. Votes spread as so far
+    divide the variance by the growth of their number. m votes about the pair itself change it from v to
+    (v + m c h^2) / (1 + m w h)^2, where w = p (1 - p), c = Var(s) is the variance of such a vote, and h the
+    variance that the model alone gives. Where v = h c / w this is 1 / (1 / v + m w^2 / c): the precision with the
+    information of m votes added. See :mod:`gen_eval.arena.information`.
 
     Args:
         votes: in any form that :func:`gen_eval.arena.vote_files.votes_from` takes.
@@ -172,8 +175,7 @@ def power(
 def _check(wanted: float, level: float) -> None:
     if not 0.5 <= wanted < 1:
         raise ValueError(f"power is {wanted}; it lies in 0.5 up to 1, 1 excluded (80 % is 0.8)")
-    if not 0 < level < 1:
-        raise ValueError(f"level is {level}; it lies strictly between 0 and 1 (95 % is 0.95)")
+    check_level(level)
 
 
 def _wanted(models: tuple[str, ...], a: str | None, b: str | None) -> tuple[str, str] | None:
@@ -199,9 +201,8 @@ def _votes_by_pair(comparisons: Comparisons) -> Mapping[tuple[int, int], int]:
 
 
 def _pair_power(known: Information, high: int, low: int, votes: int, wanted: float, level: float) -> PairPower:
-    normal = NormalDist()
-    bar = normal.inv_cdf((1 + level) / 2)
-    both = bar + normal.inv_cdf(wanted)
+    bar = quantile((1 + level) / 2, known.freedom)
+    both = bar + quantile(wanted, known.freedom)
     variance = float(known.variances()[high, low])
     gap, se = POINTS * float(known.theta[high] - known.theta[low]), POINTS * math.sqrt(variance)
     lower, upper = gap - bar * se, gap + bar * se

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t as student
 
 from gen_eval.arena import Comparisons, bradley_terry, next_pairs, power
-from gen_eval.arena.information import POINTS, information_of
+from gen_eval.arena.information import information_of
+from gen_eval.arena.scale import POINTS
 from gen_eval.records import Reason
 
 Z = NormalDist().inv_cdf(0.975)
@@ -102,6 +104,10 @@ def test_standard_error_is_that_of_the_ratings():
             assert one.separated == same.clear
         assert [one.a for one in found.pairs] == sorted(ratings.ratings, key=lambda name: -ratings.ratings[name])[:-1]
     assert (found.unit, found.units, found.n) == ("samples", 9, 120)
+    (last,) = found.pairs[-1:]
+    assert last.detectable == pytest.approx((student.ppf(0.975, 8) + student.ppf(0.8, 8)) * last.se)
+    (widest, *_) = next_pairs(votes, "quality", clusters="samples").pairs
+    assert widest.width == pytest.approx(max(one.upper - one.lower for one in ratings.differences), abs=1e-6)
     (asked,) = power(votes, "quality", "z", "w").pairs
     assert (asked.a, asked.b) == ("w", "z")
     json.dumps(found.to_json(), allow_nan=False)

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 
-from gen_eval.arena import Comparisons, Difference, Rank
+from gen_eval.arena import Comparisons, Difference, Rank, bradley_terry
 from gen_eval.arena.cells import cell_counts, cells_of, resampled_cells
 from gen_eval.arena.fitting import fit
-from gen_eval.arena.intervals import chances, from_covariance, from_draws, percentile_ends, without_interval
+from gen_eval.arena.intervals import chances, from_covariance, from_draws, half_width, without_interval
 
 VOTE = st.tuples(st.sampled_from("wxyz"), st.sampled_from("wxyz"), st.sampled_from([0, 0.1, 0.25, 0.5, 1])).filter(
     lambda vote: vote[0] != vote[1]
@@ -124,7 +125,6 @@ def test_an_interval_that_left_out_its_estimate_is_widened_and_says_so():
     assert (found.lower["p"], found.upper["q"]) == (1000, 1000)
     assert found.widened == 3
     assert "3 ends were moved" in found.remark
-    assert percentile_ends(np.array([1.0, 2.0]), 5.0, 0.95)[1] == 5.0
 
 
 def test_covariance_by_hand():
@@ -137,6 +137,44 @@ def test_covariance_by_hand():
     assert (only.lower, only.upper) == pytest.approx((20 - z * 15**0.5, 20 + z * 15**0.5))
     assert only.clear
     assert found.ranks == {"p": Rank(2, 2, 2), "q": Rank(1, 1, 1)}
+
+
+def test_covariance_of_few_clusters_by_hand():
+    covariance = np.array([[4.0, -1], [-1, 9]])
+    found = from_covariance(["p", "q"], np.array([990.0, 1010]), covariance, level=0.9, freedom=1)
+    t = np.tan(np.pi * 0.45)  # one degree of freedom: Cauchy's distribution
+    assert found.lower == pytest.approx({"p": 990 - 2 * t, "q": 1010 - 3 * t})
+    (only,) = found.differences
+    assert (only.lower, only.upper) == pytest.approx((20 - t * 15**0.5, 20 + t * 15**0.5))
+    normal, many = (half_width(np.array([-1e-20, 4.0]), 0.9, freedom) for freedom in (None, 10_000))
+    assert many == pytest.approx(normal, rel=1e-3)
+
+
+def clustered_study(generator, clusters, systems=4, repeats=2):
+    """Equal systems that each do better on some samples than on others, so that votes of one sample hang together."""
+    first, second = np.triu_indices(systems, 1)
+    a, b = np.tile(first, clusters * repeats), np.tile(second, clusters * repeats)
+    sample = np.repeat(np.arange(clusters), len(first) * repeats)
+    effect = generator.normal(0, 0.8, (clusters, systems))
+    score = (generator.random(len(a)) < expit(effect[sample, a] - effect[sample, b])).astype(float)
+    names = [f"m{place}" for place in range(systems)]
+    rows = Comparisons.of([(names[i], names[j], s) for i, j, s in zip(a, b, score, strict=True)])
+    return replace(rows, samples=tuple(map(str, sample)), annotators=("u",) * len(a))
+
+
+def test_intervals_from_twelve_clusters_cover_what_they_promise():
+    generator = np.random.default_rng(1)
+    held = []
+    for _ in range(200):
+        found = bradley_terry(clustered_study(generator, 12), interval="sandwich", resamples=0)["overall"]
+        assert (found.interval.unit, found.interval.units) == ("samples", 12)
+        held += [one.lower <= 0 <= one.upper for one in found.differences]
+    assert np.mean(held) == pytest.approx(0.95, abs=0.02)  # without the correction 0.92
+    assert "Student's t from the sandwich covariance over 12 samples" in found.interval.words
+    assert "times 12/11, 11 degrees of freedom" in found.interval.words
+    assert "too narrow" not in found.interval.words
+    few = bradley_terry(clustered_study(generator, 9), resamples=100)["overall"]
+    assert "with only 9 samples it is likely too narrow" in few.interval.words
 
 
 def test_without_interval():
