@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from gen_eval.arena.comparisons import Comparisons
+from gen_eval.arena.comparisons import Comparisons, Ints
 from gen_eval.arena.items import oriented, pair_of
 from gen_eval.arena.shares import Share
 from gen_eval.arena.vote_files import AnyVotes, votes_from
@@ -212,7 +212,8 @@ def pair_counts(votes: AnyVotes) -> tuple[PairCount, ...]:
     """
     found = votes_from(votes)
     if found.bare is not None:
-        return tuple(_bare_count(found.bare, i, j) for i, j in combinations(range(len(found.models)), 2))
+        samples = found.bare.clusters("samples")[0]
+        return tuple(_bare_count(found.bare, samples, i, j) for i, j in combinations(range(len(found.models)), 2))
     of_pair: dict[tuple[str, str], list[Vote]] = {pair: [] for pair in combinations(found.models, 2)}
     for vote in found:
         of_pair[pair_of(vote)].append(vote)
@@ -262,7 +263,8 @@ def _tallies(votes: Votes) -> tuple[Counter[str], Counter[str], Counter[str | No
     """How often each system stood as A; votes by sample; votes by annotator."""
     bare = votes.bare
     if bare is not None:
-        return Counter(bare.models[place] for place in bare.a), Counter(bare.samples), Counter(bare.annotators)
+        by_sample = Counter(map(str, bare.clusters("samples")[0].tolist()))
+        return Counter(bare.models[place] for place in bare.a), by_sample, Counter(bare.annotators)
     return (
         Counter(vote.model_a for vote in votes),
         Counter(vote.sample for vote in votes),
@@ -270,7 +272,7 @@ def _tallies(votes: Votes) -> tuple[Counter[str], Counter[str], Counter[str | No
     )
 
 
-def _bare_count(bare: Comparisons, i: int, j: int) -> PairCount:
+def _bare_count(bare: Comparisons, samples: Ints, i: int, j: int) -> PairCount:
     first, second = (bare.a == i) & (bare.b == j), (bare.a == j) & (bare.b == i)
     places = (first | second).nonzero()[0].tolist()
     nothing = dict.fromkeys(QUESTIONS, 0)
@@ -278,7 +280,7 @@ def _bare_count(bare: Comparisons, i: int, j: int) -> PairCount:
         a=bare.models[i],
         b=bare.models[j],
         votes=len(places),
-        samples=len({bare.samples[place] for place in places}),
+        samples=len(set(samples[places].tolist())),
         answers=dict.fromkeys(QUESTIONS, AnswerCounts()),
         points={**nothing, "overall": float(bare.score[first].sum() + (1 - bare.score[second]).sum())},
         counted={**nothing, "overall": len(places)},

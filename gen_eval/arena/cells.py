@@ -133,15 +133,17 @@ def _taken(members: sparse.csr_array, weights: Floats) -> Floats:
 def ordered_clusters(comparisons: Comparisons, unit: Unit) -> tuple[Ints, int]:
     """``(n,)`` place of each comparison's unit in the order of their names, and how many there are.
 
-    Unlike the order of first appearance this does not move with the votes.
+    Unlike the order of first appearance this does not move with the votes. Those without a name come first, as given.
     """
     found, units = comparisons.clusters(unit)
     if unit == "votes":
         return found, units
     labels = comparisons.samples if unit == "samples" else comparisons.annotators
-    names = list(dict.fromkeys(str(label) for label in labels))
+    names: list[str | None] = [None] * units
+    for unit_place, label in zip(found.tolist(), labels, strict=True):
+        names[unit_place] = label
     rank = np.empty(units, dtype=np.int64)
-    rank[sorted(range(units), key=names.__getitem__)] = np.arange(units)
+    rank[sorted(range(units), key=lambda place: (names[place] is not None, names[place] or ""))] = np.arange(units)
     return rank[found], units
 
 

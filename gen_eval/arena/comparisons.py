@@ -31,7 +31,7 @@ class Comparisons:
         score: ``(n,)`` share of the point that A gets, 0..1 (0, 1/4, 1/2, 3/4, 1 from votes).
         tie: ``(n,)`` share of the questions that were answered by a tie, 0..1; A's share of wins is score - tie / 2.
         left: ``(n,)`` +1 where A stood on the left (or nobody said), -1 where B did.
-        samples: sample of each comparison.
+        samples: sample of each comparison, ``None`` when nobody names one: it is then a sample of its own.
         annotators: annotator of each, ``None`` when nobody is named.
         times: time of each, ``None`` when not told.
         mixed_clocks: whether some times are dates and some plain seconds, which have no common order.
@@ -43,7 +43,7 @@ class Comparisons:
     score: Floats
     tie: Floats
     left: Ints
-    samples: tuple[str, ...]
+    samples: tuple[str | None, ...]
     annotators: tuple[str | None, ...]
     times: tuple[float | None, ...]
     mixed_clocks: bool = False
@@ -53,7 +53,7 @@ class Comparisons:
 
     @classmethod
     def of(cls, triples: Iterable[tuple[str, str, float]]) -> Comparisons:
-        """Bare comparisons (A, B, A's share of the point); each is a sample of its own, a half is a tie.
+        """Bare comparisons (A, B, A's share of the point); none names a sample, a half is a tie.
 
         Raises:
             ValueError: a system against itself, or a share outside 0..1.
@@ -77,7 +77,7 @@ class Comparisons:
             score=score,
             tie=1 - np.abs(2 * score - 1),
             left=np.ones(len(rows), dtype=np.int64),
-            samples=tuple(str(place) for place in range(len(rows))),
+            samples=(None,) * len(rows),
             annotators=(None,) * len(rows),
             times=(None,) * len(rows),
         )
@@ -92,8 +92,8 @@ class Comparisons:
     @cached_property
     def repeated(self) -> bool:
         """Whether an annotator judged a sample more than once, so that votes are not independent of each other."""
-        seen = {(who, sample) for who, sample in zip(self.annotators, self.samples, strict=True)}
-        return len(seen) < len(self)
+        named = [pair for pair in zip(self.annotators, self.samples, strict=True) if pair[1] is not None]
+        return len(set(named)) < len(named)
 
     @cached_property
     def unit(self) -> Unit:
@@ -111,8 +111,9 @@ class Comparisons:
         labels: Sequence[str | None] = self.samples if unit == "samples" else self.annotators
         if unit == "annotators" and any(one is None for one in labels):
             raise ValueError("clusters by annotator need an annotator in every vote; take clusters by sample")
-        places: dict[str | None, int] = {}
-        found = np.array([places.setdefault(label, len(places)) for label in labels], dtype=np.int64)
+        keys = [place if label is None else label for place, label in enumerate(labels)]
+        places: dict[str | int, int] = {}
+        found = np.array([places.setdefault(key, len(places)) for key in keys], dtype=np.int64)
         return found, len(places)
 
     def per_model(self) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -62,17 +63,16 @@ def joint_draws(
     comparisons = votes_from(votes).comparisons(tracker)
     if not len(comparisons):
         raise ValueError(f"no vote counts for {tracker}; expected votes that answer its question")
-    tables = {name: MetricTable.of(name, metric) for name, metric in metrics.items()}
-    if not tables:
+    if not metrics:
         raise ValueError("metrics hold no score; give the scores of at least one metric")
+    tables = {name: MetricTable.of(name, metric) for name, metric in metrics.items()}
     models = tuple(name for name in comparisons.models if all(name in one.models for one in tables.values()))
-    judged, measured = set(comparisons.samples), {name for one in tables.values() for name in one.samples}
-    samples = {name: place for place, name in enumerate(sorted(judged | measured))}
+    samples = _Samples.of(comparisons, tables.values())
     study = _Study.of(comparisons, models, samples, ridge)
-    sums = {name: one.sums(models, samples) for name, one in tables.items()}
+    sums = {name: one.sums(models, samples.places) for name, one in tables.items()}
     drawn = _Drawn.empty(resamples, len(models), tables)
-    for weights in resampled_counts(len(samples), resamples=resamples, seed=seed, block=block):
-        drawn.add(study, sums, weights)
+    for weights in resampled_counts(samples.units, resamples=resamples, seed=seed, block=block):
+        drawn.add(study, sums, weights, len(samples.places))
     return JointDraws(
         models=models,
         rating=SystemColumn(tracker, dict(zip(models, study.estimates(), strict=True))),
@@ -85,11 +85,30 @@ def joint_draws(
         message="" if study.diagnosis is None else study.diagnosis.message,
         tracker=tracker,
         n_votes=len(comparisons),
-        samples=len(samples),
-        samples_with_both=len(judged & measured),
+        samples=samples.units,
+        samples_with_both=samples.both,
         without_scores=tuple(name for name in comparisons.models if name not in models),
         words=f"samples drawn with their votes and their scores, {resamples} resamples, seed {seed}",
     )
+
+
+class _Samples(NamedTuple):
+    """What is drawn: samples by place, and behind them the votes that name none, each by itself."""
+
+    places: Mapping[str, int]
+    of_votes: Ints  # (n,) place of each vote
+    units: int
+    both: int  # samples with votes and scores
+
+    @classmethod
+    def of(cls, comparisons: Comparisons, tables: Iterable[MetricTable]) -> _Samples:
+        judged = {name for name in comparisons.samples if name is not None}
+        measured = {name for one in tables for name in one.samples}
+        places = {name: place for place, name in enumerate(sorted(judged | measured))}
+        beyond = count(len(places))
+        of_votes = [next(beyond) if name is None else places[name] for name in comparisons.samples]
+        units = len(places) + comparisons.samples.count(None)
+        return cls(places, np.array(of_votes, dtype=np.int64), units, len(judged & measured))
 
 
 class _Study(NamedTuple):
@@ -103,12 +122,11 @@ class _Study(NamedTuple):
     diagnosis: Diagnosis | None
 
     @classmethod
-    def of(cls, comparisons: Comparisons, models: tuple[str, ...], samples: Mapping[str, int], ridge: float) -> _Study:
+    def of(cls, comparisons: Comparisons, models: tuple[str, ...], samples: _Samples, ridge: float) -> _Study:
         cells = cells_of(comparisons)
-        places = np.array([samples[name] for name in comparisons.samples], dtype=np.int64)
         columns = [comparisons.models.index(name) for name in models]
         theta = fit(cells, cells.counts[None], ridge=ridge).theta[0]
-        return cls(cells, places, columns, ridge, theta, None if ridge else diagnose(cells))
+        return cls(cells, samples.of_votes, columns, ridge, theta, None if ridge else diagnose(cells))
 
     def estimates(self) -> list[float | None]:
         if self.diagnosis is not None:
@@ -138,12 +156,12 @@ class _Drawn:
         nothing = np.zeros(resamples, dtype=bool)
         return cls(np.zeros((resamples, models)), scores, nothing, np.ones(resamples, dtype=bool))
 
-    def add(self, study: _Study, sums: Mapping[str, Sums], weights: Floats) -> None:
+    def add(self, study: _Study, sums: Mapping[str, Sums], weights: Floats, named: int) -> None:
         rows = slice(self.done, self.done + len(weights))
         if study.diagnosis is None:
             self.ratings[rows], self.identified[rows] = study.ratings(weights)
         for name, parts in sums.items():
-            self.scores[name][rows], present = resampled_means(parts, weights)
+            self.scores[name][rows], present = resampled_means(parts, weights[:, :named])
             self.scored[rows] &= present
         self.done += len(weights)
 

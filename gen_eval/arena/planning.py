@@ -170,8 +170,6 @@ class _Asked:
     """Votes by pair and sample, to which suggestions of ``each`` votes are added as they are made."""
 
     def __init__(self, comparisons: Comparisons, each: int) -> None:
-        # bare comparisons are numbered for want of samples; those numbers are no samples to ask about
-        numbered = comparisons.samples == tuple(map(str, range(len(comparisons))))
         self.each = each
         self.pairs: Counter[tuple[str, str]] = Counter()
         self.models: Counter[str] = Counter()
@@ -181,8 +179,8 @@ class _Asked:
         rows = zip(comparisons.a.tolist(), comparisons.b.tolist(), comparisons.samples, strict=True)
         for one, other, sample in rows:
             a, b = sorted((comparisons.models[one], comparisons.models[other]))
-            self._count(a, b, 1, () if numbered else (sample,))
-            if not numbered:
+            self._count(a, b, 1, () if sample is None else (sample,))
+            if sample is not None:
                 self.shown[sample] |= {a, b}
         self.before = Counter(self.pairs)
 

@@ -15,8 +15,8 @@ from gen_eval.arena.votes import TRACKERS, Votes
 from gen_eval.stats.summaries import Floats, finite_number
 
 GAPS = ("answer", "scores_of_both", "score_of_a", "score_of_b", "seed")
-"""Why a vote takes no part: it does not count for the tracker; neither video has a score; video A has none; video B has
-none; the sample has scores but not of the seed that was shown."""
+"""Why a vote takes no part: it does not count for the tracker; neither video has a score (or the vote names no sample);
+video A has none; video B has none; the sample has scores but not of the seed that was shown."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ def cases_of(votes: AnyVotes, scores: Sequence[VideoScores], tracker: str) -> Ca
     """Put votes beside scores.
 
     Args:
-        votes: in any form that :func:`votes_from` takes. Bare comparisons count as ``overall``; they name no seeds.
+        votes: in any form that :func:`votes_from` takes. Bare comparisons count as ``overall``; they name no seeds, and
+            triples no samples either.
         scores: metrics; a vote is used when each has a score of both videos.
         tracker: one of :data:`TRACKERS`.
 
@@ -71,7 +72,7 @@ def cases_of(votes: AnyVotes, scores: Sequence[VideoScores], tracker: str) -> Ca
             gaps[lacking] += 1
             continue
         differences = [one for one in found if not isinstance(one, str)]
-        rows.append((shown.sample, (shown.model_a, shown.model_b), shown.share, differences))
+        rows.append((str(shown.sample), (shown.model_a, shown.model_b), shown.share, differences))
     rows.sort(key=lambda row: row[0])
     return Cases(
         samples=tuple(row[0] for row in rows),
@@ -84,7 +85,7 @@ def cases_of(votes: AnyVotes, scores: Sequence[VideoScores], tracker: str) -> Ca
 
 
 class _Shown(NamedTuple):
-    sample: str
+    sample: str | None
     model_a: str
     model_b: str
     seed_a: str | None
@@ -103,6 +104,8 @@ def _shown(votes: Votes, tracker: str) -> Iterator[_Shown]:
 
 def _difference(scores: VideoScores, shown: _Shown) -> float | str:
     """Score of A less score of B, or the name of the gap."""
+    if shown.sample is None:
+        return "scores_of_both"
     a = scores.of(shown.model_a, shown.sample, shown.seed_a)
     b = scores.of(shown.model_b, shown.sample, shown.seed_b)
     if a is not None and b is not None:

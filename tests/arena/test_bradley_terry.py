@@ -361,7 +361,7 @@ def test_refused_or_finite(votes):
 def test_votes_repeated_within_a_sample_say_nothing_new():
     once = [("x", "y", 1.0)] * 6 + [("y", "x", 1.0)] * 3 + [("y", "z", 1.0)] * 4 + [("z", "x", 1.0)] * 2
     single = Comparisons.of(once)
-    tripled = replace(Comparisons.of(once * 3), samples=single.samples * 3, annotators=(None,) * 45)
+    tripled = replace(Comparisons.of(once * 3), samples=tuple("abcdefghijklmno") * 3)
     assert tripled.unit == "samples"
     alone, together, wrong = rate(single), rate(tripled), rate(tripled, clusters="votes")
     width = alone.upper["x"] - alone.lower["x"]

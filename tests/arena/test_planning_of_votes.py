@@ -243,6 +243,13 @@ def test_next_samples_have_fewest_votes():
     assert later[1][0] == "u"  # asked once by then, t and s twice
 
 
+def test_samples_named_by_numbers_are_samples():
+    rows = enumerate([("x", "y", "a"), ("y", "x", "a"), ("x", "y", "b")])
+    votes = [{"sample": str(place), "model_a": a, "model_b": b, "quality": answer} for place, (a, b, answer) in rows]
+    assert set(next_pairs(votes, "quality").pairs[0].samples) == {"0", "1", "2"}
+    assert next_pairs(two(2, 1)).pairs[0].samples == ()
+
+
 def test_next_links_groups():
     apart = next_pairs([*two(2, 1), ("v", "w", 1.0), ("w", "v", 1.0)], count=5)
     assert (apart.reason, apart.groups) == (Reason.NOT_CONNECTED, (("v", "w"), ("x", "y")))

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from gen_eval.arena import Answer, Comparisons, VideoScores, Vote, compare_accuracy, vote_accuracy
+from gen_eval.arena import Answer, Comparisons, VideoScores, Vote, compare_accuracy, joint_draws, vote_accuracy
+from gen_eval.arena.cells import ordered_clusters
 from gen_eval.arena.three_way import best_threshold, predict
 from gen_eval.stats import bootstrap_mean
 
@@ -102,7 +103,21 @@ def test_bare_comparisons_with_samples():
     found = vote_accuracy(bare, scores_of(VALUES))
     assert (found.n, found.accuracy, found.ties) == (2, 1.0, 1)
     assert vote_accuracy(bare, scores_of(VALUES), "quality").N == 3
-    assert vote_accuracy([("x", "y", 1.0)], scores_of(VALUES)).without["scores_of_both"] == 1
+
+
+def test_triples_name_no_samples():
+    """However the samples of the scores are called, nothing says that a triple is about one of them."""
+    values = {(name, str(place)): {"0": value} for name, value in (("x", 1.0), ("y", 0.0)) for place in range(3)}
+    triples = [("x", "y", 1.0), ("y", "x", 1.0), ("x", "y", 1.0)]
+    found = vote_accuracy(triples, scores_of(values))
+    assert (found.n, found.N, found.without["scores_of_both"]) == (0, 3, 3)
+    draws = joint_draws(triples, {"m": scores_of(values)}, resamples=5)
+    assert (draws.samples, draws.samples_with_both) == (6, 0)
+    assert Comparisons.of(triples).samples == (None, None, None)
+    mixed = replace(Comparisons.of(triples), samples=("1", None, "1"))
+    assert mixed.clusters("samples")[0].tolist() == [0, 1, 0]
+    assert ordered_clusters(mixed, "samples")[0].tolist() == [1, 0, 1]
+    assert (mixed.unit, Comparisons.of(triples).unit) == ("samples", "votes")
 
 
 @pytest.mark.parametrize(
