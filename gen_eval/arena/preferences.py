@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gen_eval.arena.comparisons import Comparisons
 from gen_eval.arena.systems import VideoScores
-from gen_eval.stats.summaries import Floats
+from gen_eval.stats.summaries import Floats, finite_number
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def votes_from_scores(scores: VideoScores, *, threshold: float = 0.0) -> Prefere
         threshold: in the unit of the metric, at least 0.
 
     Raises:
-        ValueError: the threshold is negative or not finite.
+        ValueError: the threshold is negative or not finite, or a score is not finite.
 
     >>> scores = VideoScores("m", {("x", "s"): {"0": 0.9}, ("y", "s"): {"0": 0.4, "1": 0.6}})
     >>> votes_from_scores(scores).comparisons.score
@@ -76,6 +76,7 @@ def votes_from_scores(scores: VideoScores, *, threshold: float = 0.0) -> Prefere
     for system, sample in scores.values:
         value = scores.of(system, sample)
         if value is not None:
+            value = finite_number(value, f"{scores.metric} of {system!r:.60}, sample {sample!r:.60},")
             values[rows[sample], columns[system]], known[rows[sample], columns[system]] = value, True
     several = known.sum(axis=1) > 1
     compared = known[several].any(axis=0)
@@ -96,7 +97,8 @@ def _comparisons(
     first, second = np.triu_indices(len(systems), 1)
     row, pair = np.nonzero(known[:, first] & known[:, second])
     a, b = first[pair], second[pair]
-    difference = values[row, a] - values[row, b]
+    with np.errstate(over="ignore"):  # an infinite difference has its sign, and is no tie
+        difference = values[row, a] - values[row, b]
     tie = np.abs(difference) <= threshold
     there = np.unique(np.concatenate([a, b]))
     n = len(row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -67,7 +68,11 @@ def exact_mean(values: Sequence[float]) -> float:
     """
     if not len(values):
         raise ValueError("the mean of no values does not exist; check for an empty column first")
-    return min(max(math.fsum(values) / len(values), min(values)), max(values))
+    try:
+        total = math.fsum(values)
+    except OverflowError:  # the sum may leave the range of the floats, the mean cannot
+        return float(sum(map(Fraction, values)) / len(values))
+    return min(max(total / len(values), min(values)), max(values))
 
 
 def percentile(values: ArrayLike, q: float) -> float:

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from gen_eval.arena import SystemColumn, bradley_terry, correlate, elo
+from gen_eval.arena import SystemColumn, VideoScores, bradley_terry, correlate, elo, votes_from_scores
 from gen_eval.arena.drawing import LARGEST_AREA, LONGEST_SIDE, empty_figure, new_figure
 
 TRIPLES = [("x", "y", 1.0), ("y", "z", 1.0), ("z", "x", 1.0), ("x", "z", 0.5)]
@@ -81,10 +81,24 @@ def test_more_resamples_than_memory_holds_are_refused():
 
 @pytest.mark.parametrize("options", [{}, {"side": True}, {"ties": "davidson"}])
 def test_resamples_without_any_maximum_are_counted(options):
-    votes = [("x", "y", 1.0), ("y", "x", 1.0), ("y", "z", 1.0), ("z", "y", 1.0), ("z", "x", 1.0), ("x", "z", 0.5)]
+    votes = [(a, b, share) for a, b in ("xy", "yz", "zx") for share in (1.0, 0.0)]
+    votes += [(b, a, share) for a, b, share in votes[:4]]
     single = [bradley_terry(votes, resamples=1, seed=seed, **options)["overall"] for seed in range(20)]
     undefined = [one.interval.undefined for one in single]
     assert 0 < sum(undefined) < 20  # of each kind
     for one in single:
         assert one.reason is None
         assert (not one.lower or one.lower["x"] is None) == (one.interval.undefined == 1)
+
+
+def test_preferences_from_the_largest_scores():
+    scores = VideoScores("m", {("x", "s"): {"0": 1.7e308, "1": 1.7e308}, ("y", "s"): {"0": -1.7e308}})
+    assert scores.of("x", "s") == 1.7e308
+    assert votes_from_scores(scores).comparisons.score.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_no_preference_from_a_score_that_is_no_number(value):
+    scores = VideoScores("m", {("x", "s"): {"0": value}, ("y", "s"): {"0": 1.0}})
+    with pytest.raises(ValueError, match=r"m of 'x', sample 's', is .*; a finite number is needed"):
+        votes_from_scores(scores)
