@@ -137,7 +137,7 @@ def _reason(numbers: Sequence[Number]) -> tuple[Reason | None, str]:
     told = {one.reason for one in numbers}
     if any(one.value is not None for one in numbers) or len(told) != 1 or not told <= {*Reason}:
         return None, ""
-    return Reason(told.pop()), numbers[0].message
+    return Reason(told.pop()), numbers[0].message[:2000]
 
 
 __all__ = ["NAME_COLUMNS", "PREFERRED_PROTOCOL", "Number", "columns_of", "system_in"]
