@@ -105,14 +105,18 @@ def bradley_terry(
     return ArenaRatings("bradley-terry", None, len(taken), trackers, taken.rejected, options)
 
 
-def _check(ties: str, side: bool, pair_floor: float | None) -> None:
+def _check(ties: str, side: bool, pair_floor: int | None) -> None:
     if ties not in get_args(Ties):
         raise ValueError(f"ties is {ties!r}; expected one of {', '.join(get_args(Ties))}")
     if ties == "davidson" and (side or pair_floor is not None):
         raise ValueError(
             "the tie parameter is fitted without side term and pair weights; leave those out, or ties='half'"
         )
-    if pair_floor is not None and finite_number(pair_floor, "pair_floor") < 1:
+    if pair_floor is None:
+        return
+    if not isinstance(pair_floor, int | np.integer) or isinstance(pair_floor, bool):
+        raise TypeError(f"pair_floor is {pair_floor!r}; expected a whole number of votes, or None for equal weights")
+    if finite_number(pair_floor, "pair_floor") < 1:
         raise ValueError(f"pair_floor is {pair_floor}; expected 1 vote or more, or None for equal weights")
 
 
@@ -125,7 +129,7 @@ def _model(comparisons: Comparisons, ties: Ties, rule: Rule, side: bool, pair_fl
     return HalfTies(cells, rule.ridge, side, weights, rule.per_logit, remark)
 
 
-def pair_weights(cells: Cells, floor: float) -> Floats:
+def pair_weights(cells: Cells, floor: int) -> Floats:
     """``(C,)`` weight of a vote in each cell: 1 / max(votes of its pair, ``floor``), scaled to a mean of 1."""
     pairs = np.add.reduceat(cells.counts, cells.pair_starts)
     sizes = np.diff(cells.pair_starts, append=len(cells))

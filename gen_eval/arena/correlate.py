@@ -11,14 +11,11 @@ from gen_eval.arena.coefficients import COEFFICIENTS, LEAST_DRAWN, Coefficient, 
 from gen_eval.arena.correlations import Correlations, Ends, PairCorrelation, Point, Subset
 from gen_eval.arena.permutation import permutation_test
 from gen_eval.arena.resampled_ends import percentile_ends
-from gen_eval.arena.systems import SystemColumn
+from gen_eval.arena.systems import REAL, SystemColumn
 from gen_eval.stats.correlation import kendall_tau_b, pearson, spearman
 from gen_eval.stats.intervals import check_level
 from gen_eval.stats.resampling import check_resampling
 from gen_eval.stats.summaries import Floats, finite_number
-
-REAL = ("Source Videos",)
-"""Systems that are real videos when nobody says which are."""
 
 
 def correlate(
@@ -208,4 +205,4 @@ def _most_influential(r: float | None, without: Mapping[str, float | None]) -> s
     return min(moves)[1] if moves else None
 
 
-__all__ = ["REAL", "common_systems", "correlate", "numbers_of", "subset_of"]
+__all__ = ["common_systems", "correlate", "numbers_of", "subset_of"]

@@ -18,12 +18,12 @@ from gen_eval.arena.coefficients import (
     drawn_counts,
     row_coefficients,
 )
-from gen_eval.arena.correlate import REAL, common_systems, numbers_of, subset_of
+from gen_eval.arena.correlate import common_systems, numbers_of, subset_of
 from gen_eval.arena.correlations import level_name
 from gen_eval.arena.dependent_correlations import WilliamsTest, williams_test
 from gen_eval.arena.metric_comparisons import MetricAgreement, MetricComparison, MetricDifference
 from gen_eval.arena.resampled_ends import percentile_ends
-from gen_eval.arena.systems import SystemColumn
+from gen_eval.arena.systems import REAL, SystemColumn
 from gen_eval.stats.correlation import pearson
 from gen_eval.stats.intervals import check_level
 from gen_eval.stats.multiple import holm

@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gen_eval.arena.balance import PairCount
-from gen_eval.arena.correlate import REAL
 from gen_eval.arena.correlation_plots import leave_one_out, metrics_side_by_side, scatter
 from gen_eval.arena.drawing import (
     BLUE,
@@ -31,6 +30,8 @@ from gen_eval.arena.drawing import (
     titled,
 )
 from gen_eval.arena.ratings import ArenaRatings, TrackerRatings
+from gen_eval.arena.scale import INITIAL
+from gen_eval.arena.systems import REAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 _Shares = Mapping[tuple[str, str], tuple[float, int]]
 
-_START = 1000.0
 _LINE = 0.27
 _NUMBERED = 30
 """Most systems of a win matrix whose cells hold numbers; above, colours alone are read."""
@@ -229,7 +229,7 @@ def _best_first(values: Mapping[str, float | None]) -> list[str]:
 
 
 def _rating_rows(axes: Axes, tracker: TrackerRatings, order: Sequence[str], real: Collection[str]) -> None:
-    axes.axvline(_START, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
+    axes.axvline(INITIAL, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
     for place, name in enumerate(order):
         value, low, high = tracker.ratings.get(name), tracker.lower.get(name), tracker.upper.get(name)
         if low is not None and high is not None:

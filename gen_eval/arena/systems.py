@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from gen_eval.records import Reason
 from gen_eval.stats.summaries import exact_mean
 
+REAL = ("Source Videos",)
+"""Systems that are real videos when nobody says which are."""
+
 SAME = {"plausibility": "domain", "domain_score": "domain"}
 """Names of one thing: people judge plausibility, its partner is the Domain Score."""
 
@@ -26,6 +29,7 @@ class SystemColumn:
         samples: how many samples a number was made from, where that is known.
         reason: why no system has a number (ratings without a maximum), where that is known.
         message: the same in words.
+        unit: of the values, where that is known; ``ratio`` for 0 to 1.
     """
 
     name: str
@@ -37,6 +41,7 @@ class SystemColumn:
     samples: Mapping[str, int] = field(default_factory=dict)
     reason: Reason | None = None
     message: str = ""
+    unit: str = ""
 
     @property
     def key(self) -> str:
@@ -69,4 +74,4 @@ class VideoScores:
         return value if self.higher_is_better else -value
 
 
-__all__ = ["SAME", "SystemColumn", "VideoScores"]
+__all__ = ["REAL", "SAME", "SystemColumn", "VideoScores"]

@@ -178,6 +178,36 @@ def test_what_has_no_maximum_is_refused_or_has_a_stated_ridge(cli, bradley_terry
     assert ridged["options"]["ridge"] == 0.1
 
 
+def test_every_protocol_knows_both_methods(cli, elo_cases, tmp_path):
+    path = lines(tmp_path / "votes.jsonl", elo_cases["six_votes"]["votes"])
+
+    def rated(*options):
+        found = cli("arena", "rate", "--votes", path, "--resamples", 0, "--json", *options).json
+        return found["method"], found["order"], {name: one["ratings"] for name, one in found["trackers"].items()}
+
+    published = rated("--protocol", "reference")
+    assert published[:2] == ("elo", "given")
+    assert rated("--protocol", "reference-v2") == published
+    fitted = rated("--ridge", 0.5)
+    for name in ("reference", "reference-v2"):
+        assert rated("--protocol", name, "--method", "bradley-terry", "--ridge", 0.5) == fitted
+
+
+def test_an_own_protocol_is_read_or_refused(cli, tmp_path):
+    path, own = lines(tmp_path / "votes.jsonl", as_votes([("x", "y", 1.0), ("y", "x", 1.0)])), tmp_path / "own.yaml"
+    own.write_text("bradley_terry: {base: corrected, measure: {initial: 1500}}\nrating: {base: corrected}\n")
+    ratings = cli("arena", "rate", "--votes", path, "--protocol", own, "--resamples", 0, "--json").json
+    assert ratings["trackers"]["quality"]["ratings"] == pytest.approx({"x": 1500, "y": 1500})
+    for text, said in (
+        ("rating: {base: corrected, measure: {initial: 1500}}\n", "initial"),
+        (own.read_text().replace("initial: 1500", "pair_floor: 2.5"), "pair_floor"),
+    ):
+        own.write_text(text)
+        refused = cli("arena", "rate", "--votes", path, "--protocol", own)
+        assert (refused.code, "Traceback" in refused.err) == (2, False)
+        assert said in refused.err
+
+
 def test_lines_that_are_no_votes_are_listed_and_the_others_count(cli, tmp_path):
     good = as_votes([("x", "y", 1.0), ("y", "x", 1.0), ("x", "y", 0.5)])
     bad = [
@@ -216,7 +246,7 @@ def test_lines_that_are_no_votes_are_listed_and_the_others_count(cli, tmp_path):
         (["--votes", "votes.jsonl", "--order", "given"], "--order"),
         (["--votes", "votes.jsonl", "--method", "elo", "--ridge", "1"], "--ridge"),
         (["--votes", "votes.jsonl", "--method", "elo", "--order", "time"], "time"),
-        (["--votes", "votes.jsonl", "--protocol", "reference", "--method", "bradley-terry"], "reference"),
+        (["--votes", "votes.jsonl", "--protocol", "reference-v3"], "reference-v3"),
         (["--votes", "votes.jsonl", "--out", "ratings.docx"], ".html"),
         (["--votes", "votes.jsonl", "--method", "elo", "--interval", "sandwich"], "--interval"),
         (["--votes", "votes.jsonl", "--tie-threshold", "0.1"], "--tie-threshold"),
@@ -344,7 +374,8 @@ def test_reports_and_plots_are_written_and_equal_twice(cli, study, tmp_path):
     )
     assert done.code == 0
     names = {path.name for path in (tmp_path / "plots").iterdir()}
-    assert names >= {"ratings-overall.png", "wins-quality.png"}
+    trackers = ("quality", "plausibility", "overall")
+    assert names == {f"{kind}-{name}.png" for kind in ("ratings", "wins") for name in trackers}
     agreed = cli("arena", "agree", "--votes", votes, "--out", tmp_path / "agree.html", "--plots", tmp_path / "plots")
     assert agreed.code == 0
     assert (tmp_path / "plots" / "wins-quality.svg").is_file()
@@ -402,7 +433,7 @@ def test_warnings_about_annotators_are_said_with_their_rule(cli, tmp_path):
     page = tmp_path / "page.html"
     found = cli("arena", "agree", "--votes", lines(tmp_path / "votes.jsonl", votes), "--resamples", 0, "--out", page)
     rule = "the same in all of at least 10 answers"
-    assert "always_same: one (" in found.out
+    assert "always the same answer: one (" in found.out
     assert rule in found.out
     assert rule in page.read_text()
 

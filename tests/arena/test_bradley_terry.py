@@ -447,6 +447,7 @@ def test_equal_input_gives_equal_output_and_the_seed_moves_the_draws():
         ({"scale": 0.0}, ValueError, "scale"),
         ({"ties": "none"}, ValueError, "half, davidson"),
         ({"pair_floor": 0}, ValueError, "pair_floor"),
+        ({"pair_floor": 2.5}, TypeError, "whole number of votes"),
         ({"ties": "davidson", "side": True}, ValueError, "tie parameter"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from api.services.arena.sources import video_scores
 from gen_eval.arena import ArenaRatings, bradley_terry, elo, read_votes, votes_from_scores
+from gen_eval.arena.systems import REAL
 from gen_eval.arena.votes import Votes
 from gen_eval.protocols import load_protocol
 from gen_eval.records import InputError
@@ -17,10 +18,6 @@ from gen_eval.records.errors import EXIT_DONE, EXIT_FAILED_ITEMS
 Method = Literal["bradley-terry", "elo"]
 Order = Literal["given", "time", "mean"]
 Clusters = Literal["votes", "samples", "annotators"]
-
-REAL = ("Source Videos",)
-"""Systems that are real videos, when nobody names any."""
-
 
 @dataclass(frozen=True)
 class RatingRules:
@@ -187,7 +184,7 @@ def rated(votes: Votes, rules: RatingRules) -> ArenaRatings:
             found = elo(votes, **settings)
         else:
             found = bradley_terry(votes, interval=_interval(rules), **settings)
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InputError(str(error)) from error
     return replace(found, options={**facts, **found.options})
 
