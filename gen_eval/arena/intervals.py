@@ -170,6 +170,12 @@ def _told(ratings: Floats) -> Floats:
     return np.round(ratings, _ROUNDING)
 
 
+def _apart(gaps: Floats) -> Floats:
+    """Differences, and 0 for what is a last digit: with an interval of no width it would be a clear difference."""
+    found: Floats = np.where(np.abs(gaps) < 10.0**-_ROUNDING, 0.0, gaps)
+    return found
+
+
 def _pairs(models: Sequence[str], ratings: Floats) -> tuple[Ints, Ints]:
     """Places of the higher and the lower system of every pair; equal ratings go by name."""
     told = _told(ratings)
@@ -197,9 +203,9 @@ def _assembled(
     scale: float,
 ) -> Ends:
     high, low = pairs
-    gaps = ratings[high] - ratings[low]
+    gaps = _apart(ratings[high] - ratings[low])
     none: list[float | None] = [None] * len(gaps)
-    lower, upper = (none, none) if ends is None else (ends[0].tolist(), ends[1].tolist())
+    lower, upper = (none, none) if ends is None else (_apart(end).tolist() for end in ends)
     rows = zip(
         high.tolist(), low.tolist(), gaps.tolist(), lower, upper, chances(gaps, base, scale).tolist(), strict=True
     )

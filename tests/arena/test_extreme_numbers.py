@@ -102,3 +102,20 @@ def test_no_preference_from_a_score_that_is_no_number(value):
     scores = VideoScores("m", {("x", "s"): {"0": value}, ("y", "s"): {"0": 1.0}})
     with pytest.raises(ValueError, match=r"m of 'x', sample 's', is .*; a finite number is needed"):
         votes_from_scores(scores)
+
+
+@pytest.mark.parametrize(
+    "votes",
+    [
+        [("w", "x", 0.5), ("x", "z", 0.0), ("z", "x", 0.75)],
+        [("y", "w", 0.25), ("w", "x", 0.75), ("y", "w", 1.0), ("z", "y", 0.5)],
+    ],
+)
+def test_last_digits_are_no_clear_difference(votes):
+    # one vote links the equal systems: nothing is left over, the sandwich has no width
+    found = bradley_terry(votes, resamples=0, interval="sandwich")["overall"]
+    equal = [one for one in found.differences if abs(one.difference) < 1e-9]
+    assert [one.difference for one in equal] == [0.0]
+    assert not equal[0].clear
+    for one in found.ranks.values():
+        assert one.best <= one.rank <= one.worst
