@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from api.cli.door import note
+from api.services.arena.words import called
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +46,7 @@ def _print_tracker(to: Console, arena: ArenaRatings, name: str, metric: str) -> 
     tracker = arena.trackers[name]
     votes = "comparisons" if metric else "votes"
     order = "" if arena.order is None else f", order {arena.order}"
-    title = f"{f'by {metric}' if metric else name}: {arena.method}{order}, {tracker.n:,} {votes}"
+    title = f"{f'by {metric}' if metric else name}: {called(arena.method)}{order}, {tracker.n:,} {votes}"
     if tracker.reason is not None:
         to.print(f"{title}: no ratings ({tracker.reason}). {tracker.message}", markup=False, soft_wrap=True)
         return
@@ -184,7 +185,7 @@ def print_agreement(to: Console, found: AgreementOfVotes) -> None:
                 _number(who.a.value, 3),
                 _number(who.consistency.everything.value, 3),
                 _number(who.median_seconds, 1),
-                ", ".join(who.warnings),
+                ", ".join(map(called, who.warnings)),
             ]
             table.add_row(*map(Text, cells))
         to.print(table)

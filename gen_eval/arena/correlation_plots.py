@@ -49,7 +49,8 @@ def scatter(pair: PairCorrelation, *, rating: SystemColumn | None = None, score:
     with drawing():
         figure, axes = new_figure(side + 0.8, side - 1.2)
         titled(axes, f"{label(pair.rating)} rating against {label(pair.score)} score", *_figures_of(pair))
-        axes.set(xlabel=f"score: {label(pair.score)}", ylabel=f"rating: {label(pair.rating)}, points")
+        axes.set(ylabel=f"rating: {label(pair.rating)}, points")
+        _score_axis(axes, pair.score, "" if score is None else score.unit)
         axes.grid(linewidth=0.6)
         axes.margins(0.1)
         _bars(axes, points, rating, score)
@@ -99,6 +100,16 @@ def metrics_side_by_side(comparison: MetricComparison) -> Figure:
         return settled(figure)
 
 
+def _score_axis(axes: Axes, name: str, unit: str) -> None:
+    """The name of the score with its unit; ratios in percent, as the tables of reports have them."""
+    from matplotlib.ticker import PercentFormatter
+
+    if unit == "ratio":
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=""))
+    shown = {"ratio": ", %", "unknown": "", "": ""}.get(unit, f", {label(unit)}")
+    axes.set_xlabel(f"score: {label(name)}{shown}")
+
+
 def _metric_row(axes: Axes, place: int, one: MetricAgreement, comparison: MetricComparison) -> None:
     value, without = one.value(comparison.by), getattr(one.without_real, comparison.by, None)
     if one.lower is not None and one.upper is not None:
@@ -122,9 +133,8 @@ def _figures_of(pair: PairCorrelation) -> list[str]:
         return [f"no correlation: {pair.reason}, n = {pair.n}"]
     ends = pair.pearson_fisher
     fisher = "" if ends is None else f" [{ends[0]:.2f}, {ends[1]:.2f}]"
-    return [
-        f"n = {pair.n}, r = {pair.pearson:.3f}{fisher}, Spearman {pair.spearman:.3f}, tau-b {pair.kendall_tau_b:.3f}"
-    ]
+    ranks = f"Spearman {pair.spearman:.3f}, {called('kendall_tau_b')} {pair.kendall_tau_b:.3f}"
+    return [f"n = {pair.n}, r = {pair.pearson:.3f}{fisher}, {ranks}"]
 
 
 def _dots(axes: Axes, points: Sequence[Point]) -> None:

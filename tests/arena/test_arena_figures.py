@@ -300,7 +300,31 @@ def test_scatter_draws_the_line_of_least_squares_and_its_figures(correlations, t
     slope, start = np.polyfit(x, y, 1)
     np.testing.assert_allclose(lines[0].get_ydata(), start + slope * lines[0].get_xdata(), rtol=1e-9)
     texts = texts_of(encoded(figure, ".svg"))
-    assert "n = 9, r = 0.918 [0.65, 0.98], Spearman 0.950, tau-b 0.833" in texts
+    assert "n = 9, r = 0.918 [0.65, 0.98], Spearman 0.950, Kendall tau-b 0.833" in texts
+
+
+@pytest.mark.parametrize(
+    ("unit", "axis", "tick"),
+    [("ratio", "score: x, %", "80"), ("seconds", "score: x, seconds", "0.8"), ("", "score: x", "0.8")],
+)
+def test_the_axis_of_scores_says_its_unit(unit, axis, tick):
+    score = SystemColumn("x", dict(zip("abcd", (0.2, 0.4, 0.6, 0.8), strict=True)), unit=unit)
+    rating = SystemColumn("x", dict(zip("abcd", (900.0, 1000.0, 1100.0, 1050.0), strict=True)))
+    texts = texts_of(
+        encoded(plots.scatter(correlate({"x": rating}, {"x": score}, resamples=5)["x"], score=score), ".svg")
+    )
+    assert axis in texts
+    assert tick in texts
+
+
+def test_figures_of_a_metric_count_comparisons():
+    tracker = tracker_of(names_of(3))
+    one = texts_of(encoded(plots.rating_intervals(tracker, title="m", counted="comparisons"), ".svg"))
+    assert any(text.startswith("600 comparisons; 95 % bootstrap") for text in one)
+    both = plots.several_rating_intervals({"people": tracker, "m": tracker}, counted={"m": "comparisons"})
+    assert {"600 votes", "600 comparisons"} <= set(texts_of(encoded(both, ".svg")))
+    order = texts_of(encoded(plots.order_spread(tracker, title="m", counted="comparisons"), ".svg"))
+    assert "m: sequential Elo over orders of the same comparisons" in order
 
 
 @pytest.mark.parametrize("x", XS)

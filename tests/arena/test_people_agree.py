@@ -77,7 +77,7 @@ def test_golden(golden):
         assert one.lower < one.upper
     assert agreement(votes, "plausibility").votes == 0
     json.dumps(found.to_json(), allow_nan=False)
-    assert "alpha, nominal: 0.433" in str(found)
+    assert "alpha, four answers: 0.433" in str(found)
 
 
 def test_by_hand():

@@ -200,6 +200,7 @@ def _join(columns: dict[str, SystemColumn], column: SystemColumn) -> None:
         f"{before.source}, {column.source}",
         before.higher_is_better and column.higher_is_better,
         {**before.samples, **column.samples},
+        unit=before.unit if before.unit == column.unit else "",
     )
 
 
@@ -217,7 +218,7 @@ def _column(name: str, one: Aggregate | Total, label: str, source: str) -> Syste
     lower = {} if one.lower is None else {label: one.lower}
     upper = {} if one.upper is None else {label: one.upper}
     # under the names that files have: the Domain Score is the x `domain`
-    return SystemColumn(key_of(name), {label: one.value}, lower, upper, source)
+    return SystemColumn(key_of(name), {label: one.value}, lower, upper, source, unit=one.unit)
 
 
 def _add_totals(columns: dict[str, SystemColumn], videos: Sequence[VideoScores]) -> None:
@@ -232,7 +233,9 @@ def _add_totals(columns: dict[str, SystemColumn], videos: Sequence[VideoScores])
         for system in present[0].values:
             own = [value for part in present if (value := part.values.get(system)) is not None]
             values[system] = math.fsum(own) / len(own) if len(own) == len(parts) else None
-        columns[x] = SystemColumn(x, values, source=f"mean of {', '.join(rule.mean_of)}")
+        units = {part.unit for part in present}
+        unit = units.pop() if len(units) == 1 else ""
+        columns[x] = SystemColumn(x, values, source=f"mean of {', '.join(rule.mean_of)}", unit=unit)
 
 
 # --- by video ------------------------------------------------------------------------------------------------------

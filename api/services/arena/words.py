@@ -8,6 +8,7 @@ from typing import Any
 
 from api.services import wording
 from gen_eval.arena import TrackerRatings
+from gen_eval.arena.names import called
 from gen_eval.records import Reason
 
 NO_VALUE = wording.NO_VALUE
@@ -105,6 +106,7 @@ __all__ = [
     "NO_VALUE",
     "best_first",
     "both",
+    "called",
     "chance",
     "coefficient",
     "ends",
