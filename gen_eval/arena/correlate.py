@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gen_eval.arena.correlations import Correlations, Ends, PairCorrelation, Poi
 from gen_eval.arena.permutation import permutation_test
 from gen_eval.arena.resampled_ends import percentile_ends
 from gen_eval.arena.systems import REAL, SystemColumn
+from gen_eval.records import Reason
 from gen_eval.stats.correlation import kendall_tau_b, pearson, spearman
 from gen_eval.stats.intervals import check_level
 from gen_eval.stats.resampling import check_resampling
@@ -125,20 +126,16 @@ def _pair(
     left, right = x.tolist(), y.tolist()
     r, rho, tau = pearson(left, right, level=level), spearman(left, right), kendall_tau_b(left, right)
     order = np.lexsort((y, x))
-    # ratings that could not be made say why themselves: that no system has one is only what follows from it
-    cause = next((column for column in (rating, score) if r.reason and column.reason), None)
-    reason = r.reason if cause is None else cause.reason
+    reason, message = _why_none(r.reason, rating, score)
     whole = Subset(r.n, r.value, rho.value, tau.value, reason)
     bootstrap = _bootstrap(x[order], y[order], whole, resamples, seed, level)
-    without = _leave_one_out(_Systems(names, x, y))
-    kept = np.array([name not in real for name in names], dtype=bool)
+    systems = _Systems(names, x, y)
+    without = _leave_one_out(systems)
     return PairCorrelation(
         name=key,
-        rating=rating.name,
-        score=score.name,
         n=r.n,
         reason=reason,
-        message="" if cause is None else cause.message,
+        message=message,
         pearson=r.value,
         pearson_p=r.p_value,
         pearson_fisher=None if r.lower is None or r.upper is None else (r.lower, r.upper),
@@ -155,15 +152,39 @@ def _pair(
         level=level,
         leave_one_out=without,
         most_influential=_most_influential(r.value, without["pearson"]),
-        without_real=None if kept.all() else subset_of(x[kept], y[kept]),
-        real=tuple(name for name in names if name in real),
-        points=tuple(Point(*row, real=row[0] in real) for row in zip(names, x.tolist(), y.tolist(), strict=True)),
-        only_in_ratings=tuple(name for name in rating.values if name not in score.values),
-        only_in_scores=tuple(name for name in score.values if name not in rating.values),
         left_out=tuple(left_out),
-        score_higher_is_better=score.higher_is_better,
-        rating_higher_is_better=rating.higher_is_better,
+        **_of_systems(systems, real),
+        **_of_columns(rating, score),
     )
+
+
+def _why_none(reason: Reason | None, rating: SystemColumn, score: SystemColumn) -> tuple[Reason | None, str]:
+    """Ratings that could not be made say why themselves: that no system has one is only what follows from it."""
+    cause = next((column for column in (rating, score) if reason and column.reason), None)
+    return (reason, "") if cause is None else (cause.reason, cause.message)
+
+
+def _of_systems(systems: _Systems, real: frozenset[str]) -> Mapping[str, Any]:
+    """The systems as points, which of them are real videos, and the coefficients without these."""
+    names, x, y = systems
+    kept = np.array([name not in real for name in names], dtype=bool)
+    return {
+        "without_real": None if kept.all() else subset_of(x[kept], y[kept]),
+        "real": tuple(name for name in names if name in real),
+        "points": tuple(Point(*row, real=row[0] in real) for row in zip(names, x.tolist(), y.tolist(), strict=True)),
+    }
+
+
+def _of_columns(rating: SystemColumn, score: SystemColumn) -> Mapping[str, Any]:
+    """What follows from the two columns as they were given."""
+    return {
+        "rating": rating.name,
+        "score": score.name,
+        "only_in_ratings": tuple(name for name in rating.values if name not in score.values),
+        "only_in_scores": tuple(name for name in score.values if name not in rating.values),
+        "score_higher_is_better": score.higher_is_better,
+        "rating_higher_is_better": rating.higher_is_better,
+    }
 
 
 class _Bootstrap(NamedTuple):

@@ -169,17 +169,17 @@ def rated(
     Raises:
         ValueError: ``rule.clusters`` is ``annotators``, and a vote has none.
     """
-    cells = model.cells
+    cells, problem = model.cells, model.diagnose()
     bare = TrackerRatings(
         tracker,
         ratings=dict.fromkeys(cells.models),
         n=len(comparisons),
         votes_of=comparisons.per_model(),
         without_votes=tuple(without_votes),
+        groups=() if problem is None else problem.groups,
     )
-    problem = model.diagnose()
     if problem is not None and not rule.ridge:
-        return replace(bare, reason=problem.reason, message=problem.message, groups=problem.groups)
+        return replace(bare, reason=problem.reason, message=problem.message)
     x = model.maxima(cells.counts[None])[0][0]
     ratings = rule.initial + rule.per_logit * x[: len(cells.models)]
     found = _intervals(comparisons, model, rule, x, ratings)
@@ -189,21 +189,22 @@ def rated(
         bare,
         ratings=dict(zip(cells.models, ratings.tolist(), strict=True)),
         message="" if problem is None else f"finite by the ridge alone ({problem.reason}): {problem.message}",
-        groups=() if problem is None else problem.groups,
         lower=ends.lower,
         upper=ends.upper,
         interval=main.rule,
-        other_intervals={
-            name: (one.ends.lower, one.ends.upper)
-            for name, one in found.items()
-            if name != rule.interval and one.ends is not None
-        },
+        other_intervals=_beside(found, rule.interval),
         differences=ends.differences,
         ranks=ends.ranks,
         log_likelihood=model.log_likelihood(x),
         draws=found["bootstrap"].draws if "bootstrap" in found else None,
         **_extra(model, x, main),
     )
+
+
+def _beside(found: Mapping[Method, _Found], main: Method) -> dict[str, tuple[Mapping[str, float], Mapping[str, float]]]:
+    """Lower and upper ends by each method but the main one."""
+    others = {name: one.ends for name, one in found.items() if name != main and one.ends is not None}
+    return {name: (ends.lower, ends.upper) for name, ends in others.items()}
 
 
 def _extra(model: Likelihood, x: Floats, main: _Found) -> Mapping[str, Any]:

@@ -63,9 +63,7 @@ def joint_draws(
     comparisons = votes_from(votes).comparisons(tracker)
     if not len(comparisons):
         raise ValueError(f"no vote counts for {tracker}; expected votes that answer its question")
-    if not metrics:
-        raise ValueError("metrics hold no score; give the scores of at least one metric")
-    tables = {name: MetricTable.of(name, metric) for name, metric in metrics.items()}
+    tables = _tables(metrics)
     models = tuple(name for name in comparisons.models if all(name in one.models for one in tables.values()))
     samples = _Samples.of(comparisons, tables.values())
     study = _Study.of(comparisons, models, samples, ridge)
@@ -90,6 +88,12 @@ def joint_draws(
         without_scores=tuple(name for name in comparisons.models if name not in models),
         words=f"samples drawn with their votes and their scores, {resamples} resamples, seed {seed}",
     )
+
+
+def _tables(metrics: Mapping[str, Metric]) -> dict[str, MetricTable]:
+    if not metrics:
+        raise ValueError("metrics hold no score; give the scores of at least one metric")
+    return {name: MetricTable.of(name, metric) for name, metric in metrics.items()}
 
 
 class _Samples(NamedTuple):

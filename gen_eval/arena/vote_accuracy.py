@@ -143,10 +143,8 @@ def vote_accuracy(
     decided = cases.answers != 0
     correct = correctness(cases.answers, differences)[decided]
     samples = [sample for sample, taken in zip(cases.samples, decided.tolist(), strict=True) if taken]
-    lower = upper = None
-    if len(set(samples)) > 1:
-        ends = bootstrap_mean(correct, clusters=samples, resamples=resamples, seed=seed, level=level)
-        lower, upper = ends.lower, ends.upper
+    lower, upper = _ends(correct, samples, resamples, seed, level)
+    drawn = {"resamples": resamples, "seed": seed}
     return VoteAccuracy(
         metric=scores.metric,
         protocol=scores.protocol,
@@ -160,20 +158,21 @@ def vote_accuracy(
         N=cases.N,
         without=cases.without,
         samples=len(set(samples)),
-        three_way=three_way(
-            cases.answers,
-            differences,
-            cases.samples,
-            threshold=tie_threshold,
-            resamples=resamples,
-            seed=seed,
-            level=level,
-        ),
+        three_way=three_way(cases.answers, differences, cases.samples, threshold=tie_threshold, level=level, **drawn),
         pairs=_by_pair(cases, differences),
         level=level,
-        resamples=resamples,
-        seed=seed,
+        **drawn,
     )
+
+
+def _ends(
+    correct: Floats, samples: list[str], resamples: int, seed: int, level: float
+) -> tuple[float | None, float | None]:
+    """Of the interval, samples drawn whole; none with one sample, of which nothing is known but itself."""
+    if len(set(samples)) < 2:
+        return None, None
+    found = bootstrap_mean(correct, clusters=samples, resamples=resamples, seed=seed, level=level)
+    return found.lower, found.upper
 
 
 def correctness(answers: Floats, differences: Floats) -> Floats:
