@@ -74,6 +74,30 @@ def test_golden(golden, name):
     assert (found.n, found.interval.resamples, found.interval.undefined) == (len(wanted["votes"]), 4000, 0)
 
 
+def test_quarters_of_the_golden_come_from_two_answers_a_vote(golden):
+    wanted = case(golden, "overall_quarters")
+    answers = {
+        0.0: [("b", "b")],
+        0.25: [("b", "both_good"), ("both_bad", "b")],
+        0.5: [("a", "b"), ("both_good", "both_bad"), ("b", "a")],
+        0.75: [("a", "both_bad"), ("both_good", "a")],
+        1.0: [("a", "a")],
+    }
+    votes = [
+        {"sample": f"s{place}", "annotator": "u", "model_a": a, "model_b": b, "quality": quality, "plausibility": other}
+        for place, (a, b, share) in enumerate(wanted["votes"])
+        for quality, other in [answers[share][place % len(answers[share])]]
+    ]
+    votes.append({"sample": "half", "annotator": "u", "model_a": "z", "model_b": votes[0]["model_b"], "quality": "a"})
+    found = bradley_terry(votes, resamples=0, interval="sandwich")
+    overall = found["overall"]
+    assert (found.n_votes, overall.n, overall.without_votes) == (len(votes), len(wanted["votes"]), ("z",))
+    assert [overall.ratings[one] for one in wanted["models"]] == pytest.approx(wanted["ratings"], abs=1e-5)
+    assert overall.log_likelihood == pytest.approx(wanted["log_likelihood"], abs=1e-9)
+    ends = [[own[one] for one in wanted["models"]] for own in (overall.lower, overall.upper)]
+    assert np.array(ends) == pytest.approx(np.array(wanted["sandwich_95"]), abs=1e-5)
+
+
 def test_golden_refused(golden):
     wanted = case(golden, "one_model_never_loses")
     votes = [tuple(vote) for vote in wanted["votes"]]
