@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 _Shares = Mapping[tuple[str, str], tuple[float, int]]
 
 _LINE = 0.27
+_LEGIBLE = 5.8
+"""Inches of a win matrix that its title needs, however few the systems."""
+
 _NUMBERED = 30
 """Most systems of a win matrix whose cells hold numbers; above, colours alone are read."""
 
@@ -168,7 +171,8 @@ def win_matrix(
     numbered = len(names) <= _NUMBERED
     with drawing():
         side = (0.52 if numbered else 0.3) * max(len(names), 3)
-        figure, axes = new_figure(side + 2.6, side + 2.6)
+        figure, axes = new_figure(max(side + 2.6, _LEGIBLE), side + 2.6)
+        axes.set_anchor("W")
         colours = LinearSegmentedColormap.from_list("points", ["#f08a3c", "#f9cba4", "#ffffff", "#b5d6ef", "#5aa5da"])
         _cells(axes, names, shares, colours, numbered=numbered)
         votes = sum(one.counted[question] for one in counts)

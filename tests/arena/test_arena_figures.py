@@ -290,6 +290,15 @@ def test_win_matrix_says_share_and_votes_of_row_against_column():
     assert grey == {2, 6}
 
 
+def test_the_lines_above_a_small_win_matrix_fit():
+    figure = plots.win_matrix(pair_counts(votes_of(["a", "b", "c"])), "quality")
+    figure.draw_without_rendering()
+    edge = figure.bbox.x1
+    lines = [one for one in figure.axes[0].texts if "row is ahead" in one.get_text() or "in a cell" in one.get_text()]
+    assert len(lines) == 2
+    assert all(one.get_window_extent().x1 <= edge for one in lines)
+
+
 def test_scatter_draws_the_line_of_least_squares_and_its_figures(correlations, table8):
     figure = plots.scatter(correlations["overall"], rating=table8[0]["overall"])
     (axes,) = figure.axes

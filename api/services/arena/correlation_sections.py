@@ -253,9 +253,9 @@ def joint_table(joint: Mapping[str, JointCorrelation]) -> Iterator[Part]:
         "pair",
         "n",
         "votes",
-        "samples (with both)",
+        "samples (both)",
         *map(called, COEFFICIENTS),
-        "resamples without a value",
+        "left out",
     )
     lines = []
     for name, one in joint.items():
@@ -265,7 +265,8 @@ def joint_table(joint: Mapping[str, JointCorrelation]) -> Iterator[Part]:
         without = ", ".join(f"{called(cause)} {count:,}" for cause, count in one.undefined.items() if count)
         samples = f"{one.samples:,} ({one.samples_with_both:,})"
         lines.append((name, str(one.n), f"{one.n_votes:,}", samples, *cells, without or "none"))
-    caption = f"Votes and samples drawn together, systems held; intervals of {', '.join(percents)} %"
+    held = "Votes and samples drawn together, systems held"
+    caption = f"{held}; intervals of {', '.join(percents)} %; left out: resamples without a value"
     yield Table.of(caption, heads, lines)
     drawn = list(dict.fromkeys(one.words for one in joint.values()))
     yield Words(f"{'; '.join(drawn)}. Intervals: {INTERVAL_RULE}.", "note")
