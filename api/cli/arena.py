@@ -20,6 +20,9 @@ app = typer.Typer(
 _Votes = Annotated[Path, typer.Option(help="Votes: .csv, .jsonl(.gz) or .parquet (docs/files.md).")]
 _MaybeVotes = Annotated[Path | None, typer.Option(help="Votes: .csv, .jsonl(.gz) or .parquet (docs/files.md).")]
 _Protocol = Annotated[str, typer.Option(help="reference, corrected, or a .yaml.")]
+_ScoresProtocol = Annotated[
+    str | None, typer.Option(help="Protocol of the scores; default: the same, corrected with one's own .yaml.")
+]
 _Method = Annotated[
     Literal["bradley-terry", "elo"] | None, typer.Option(help="Default: bradley-terry; elo under reference.")
 ]
@@ -83,6 +86,7 @@ def _arena() -> None:
 def rate(
     votes: _MaybeVotes = None,
     protocol: _Protocol = "corrected",
+    scores_protocol: _ScoresProtocol = None,
     method: _Method = None,
     order: _Order = None,
     k: _K = None,
@@ -120,6 +124,7 @@ def rate(
     arena.check_destinations(out, plots, (votes, *(scores or ())))
     rules = arena.RatingRules(
         protocol=protocol,
+        scores_protocol=scores_protocol,
         method=method,
         order=order,
         k=k,
@@ -164,6 +169,7 @@ def correlate(
     votes: _MaybeVotes = None,
     column: Annotated[str | None, typer.Option(help="Which ratings, when a file has several (elo, bt, …).")] = None,
     protocol: _Protocol = "corrected",
+    scores_protocol: _ScoresProtocol = None,
     method: _Method = None,
     order: _Order = None,
     ridge: _Ridge = None,
@@ -194,7 +200,14 @@ def correlate(
 
     arena.check_destinations(out, plots, (votes, ratings, *scores))
     rules = arena.RatingRules(
-        protocol=protocol, method=method, order=order, ridge=ridge, clusters=clusters, seed=seed, resamples=resamples
+        protocol=protocol,
+        scores_protocol=scores_protocol,
+        method=method,
+        order=order,
+        ridge=ridge,
+        clusters=clusters,
+        seed=seed,
+        resamples=resamples,
     )
     request = arena.CorrelateRequest(
         scores=tuple(scores),
@@ -313,7 +326,7 @@ def _finish(outputs: Outputs, out: Path | None, plots: Path | None, plot_format:
         note(f"report: {out}")
     if plots is not None:
         written = arena.write_plots(outputs, plots, plot_format)
-        note(f"plots: {', '.join(map(str, written))}")
+        note(f"plots: {', '.join(map(str, written)) or 'none, there is nothing to draw'}")
 
 
 __all__ = ["app"]

@@ -30,8 +30,8 @@ from gen_eval.arena.drawing import (
     titled,
 )
 from gen_eval.arena.ratings import ArenaRatings, TrackerRatings
-from gen_eval.arena.scale import INITIAL
 from gen_eval.arena.systems import REAL
+from gen_eval.stats import exact_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ def rating_intervals(
         _rating_rows(axes, tracker, order, real)
         for place, name in enumerate(order):
             beside(axes, place, _numbers(tracker, name))
-        axes.set_xlabel(_points_label(order, real))
+        axes.set_xlabel(_points_label(tracker, order, real))
         return settled(figure)
 
 
@@ -109,7 +109,7 @@ def several_rating_intervals(
                 continue
             rows(axes, order, named=place == named)
             _rating_rows(axes, tracker, order, real)
-            axes.set_xlabel(_points_label(order, real))
+            axes.set_xlabel(_points_label(tracker, order, real))
         return settled(figure)
 
 
@@ -233,7 +233,7 @@ def _best_first(values: Mapping[str, float | None]) -> list[str]:
 
 
 def _rating_rows(axes: Axes, tracker: TrackerRatings, order: Sequence[str], real: Collection[str]) -> None:
-    axes.axvline(INITIAL, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
+    axes.axvline(_mean(tracker), color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
     for place, name in enumerate(order):
         value, low, high = tracker.ratings.get(name), tracker.lower.get(name), tracker.upper.get(name)
         if low is not None and high is not None:
@@ -269,8 +269,14 @@ def _refused(axes: Axes, tracker: TrackerRatings, width: int = 80) -> None:
         spine.set_visible(False)
 
 
-def _points_label(names: Iterable[str], real: Collection[str]) -> str:
-    return "points (dashed: mean, 1000)" + ("; ◆ real videos" if any(name in real for name in names) else "")
+def _mean(tracker: TrackerRatings) -> float:
+    """Mean of the ratings, which both methods keep where they start."""
+    return exact_mean([value for value in tracker.ratings.values() if value is not None])
+
+
+def _points_label(tracker: TrackerRatings, names: Iterable[str], real: Collection[str]) -> str:
+    mean = f"points (dashed: mean, {_mean(tracker):.0f})"
+    return mean + ("; ◆ real videos" if any(name in real for name in names) else "")
 
 
 def _marker(name: str, real: Collection[str]) -> str:

@@ -36,9 +36,13 @@ def score_numbers(document: Mapping[str, Any], path: Path) -> list[Number]:
         InputError: the document is none of scores.
     """
     if "automatic" in document:
-        parts = _mapping(document["automatic"], "automatic", path, _RATINGS).values()
-        found = (one for part in parts for one in _trackers(_mapping(part, "a rating", path, _RATINGS), path))
-        return [one._replace(x=SAME.get(one.x, one.x), source=f"automatic.{one.x}") for one in found]
+        parts = _mapping(document["automatic"], "automatic", path, _RATINGS).items()
+        # an automatic arena has one tracker, and is of its metric
+        return [
+            one._replace(x=SAME.get(metric, metric), source=f"automatic.{metric}")
+            for metric, part in parts
+            for one in _trackers(_mapping(part, "a rating", path, _RATINGS), path)
+        ]
     together = "runs" in document and "tables" in document
     numbers: list[Number] = []
     for run in runs_in(document, path):

@@ -348,6 +348,32 @@ def test_an_automatic_arena_stands_beside_the_human_one(cli, study):
     assert alone["n_votes"] == 0
 
 
+def test_an_automatic_arena_is_a_score_of_its_metric(cli, study, tmp_path):
+    runs, votes = study
+    given = [part for run in runs for part in ("--scores", run)]
+    made = cli("arena", "rate", *given, "--ridge", 0.1, "--resamples", 50, "--json")
+    (tmp_path / "automatic.json").write_text(made.out)
+    found = cli("arena", "correlate", "--votes", votes, "--scores", "automatic.json", "--resamples", 50, "--json")
+    assert set(found.json["comparisons"]["quality"]["metrics"]) == {"blur_ssim", "edge_f1"}
+    assert found.json["comparisons"]["quality"]["best"] == "blur_ssim"
+
+
+def test_an_own_protocol_of_ratings_takes_the_scores_of_another(cli, study, tmp_path):
+    runs, votes = study
+    given = [part for run in runs for part in ("--scores", run)]
+    (tmp_path / "mine.yaml").write_text(
+        "rating: {base: corrected}\nbradley_terry: {base: corrected, measure: {ridge: 5.0}}\n"
+    )
+    common = ["arena", "correlate", "--votes", votes, *given, "--resamples", 50, "--protocol", "mine.yaml"]
+    found = cli(*common, "--json").json
+    assert found["ratings"]["options"]["ridge"] == 5.0
+    assert found["ratings"]["options"]["protocol"] == "mine"
+    assert set(found["by_vote"]["quality"]["accuracy"]) == {"blur_ssim", "edge_f1"}
+    none = cli(*common, "--scores-protocol", "reference")
+    assert "nothing has a score under the protocol reference" in none.err
+    assert "no rating or score is of a system named 'alhpa'" in cli(*common, "--real", "alhpa").err
+
+
 def test_one_run_twice_is_refused(cli, study):
     runs, votes = study
     found = cli("arena", "correlate", "--votes", votes, "--scores", runs[0], "--scores", runs[0])

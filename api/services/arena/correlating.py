@@ -164,8 +164,14 @@ def correlate_scores(request: CorrelateRequest) -> Correlated:
     votes = None if request.votes is None else votes_in(request.votes)
     made = None if votes is None else rated(votes, request.rules)
     columns, rejected = _ratings(request, made)
-    scores = scores_in(request.scores, _protocol(request), store=request.store, lower_is_better=request.lower_is_better)
-    notes = list(_sample_notes(scores.columns))
+    scores = scores_in(
+        request.scores, request.rules.of_scores, store=request.store, lower_is_better=request.lower_is_better
+    )
+    notes = [*_unknown_real(request.real, columns, scores.columns), *_sample_notes(scores.columns)]
+    if not scores.columns and not scores.videos:
+        notes.append(
+            f"nothing has a score under the protocol {request.rules.of_scores}; --scores-protocol names another"
+        )
     by_vote, joint = {}, _Joint()
     try:
         found = correlate(columns, scores.columns, real=request.real, resamples=request.resamples, seed=request.seed)
@@ -208,10 +214,6 @@ def column_of(one: TrackerRatings, source: str) -> SystemColumn:
     return SystemColumn(one.tracker, one.ratings, lower, upper, source, reason=one.reason, message=message)
 
 
-def _protocol(request: CorrelateRequest) -> str:
-    return Path(request.rules.protocol).stem
-
-
 def _chosen(scores: Mapping[str, SystemColumn], metrics: Sequence[str] | None) -> dict[str, SystemColumn]:
     if metrics is None:
         return dict(scores)
@@ -220,11 +222,19 @@ def _chosen(scores: Mapping[str, SystemColumn], metrics: Sequence[str] | None) -
     return {key: scores[key] for key in map(key_of, metrics)}
 
 
+def _unknown_real(real: Sequence[str], *sides: Mapping[str, SystemColumn]) -> Iterator[str]:
+    """Systems that were called real videos and that nothing names; the default name may well be absent."""
+    named = {name for side in sides for column in side.values() for name in column.values}
+    for name in real:
+        if name not in named and name not in REAL:
+            yield f"no rating or score is of a system named {name!r}, which --real calls real videos"
+
+
 def _sample_notes(scores: Mapping[str, SystemColumn]) -> Iterator[str]:
     """How many samples are behind the scores, where that is known."""
     counted: dict[tuple[int, int], list[str]] = {}
     for name, column in scores.items():
-        if column.samples:
+        if any(column.samples.values()):
             counted.setdefault((min(column.samples.values()), max(column.samples.values())), []).append(name)
     for (least, most), names in counted.items():
         uneven = "" if least == most else f"{least} to "

@@ -100,7 +100,7 @@ def next_votes(
     Raises:
         InputError: the votes cannot be read, or none counts for ``tracker``.
     """
-    votes = votes_in(path)
+    votes = _some(votes_in(path), path)
     try:
         return Planned(votes, next_pairs(votes, tracker, count, goal=goal, each=each, clusters=clusters))
     except ValueError as error:
@@ -122,11 +122,19 @@ def votes_needed(
     Raises:
         InputError: the votes cannot be read, none counts for ``tracker``, or a system is not among them.
     """
-    votes = votes_in(path)
+    votes = _some(votes_in(path), path)
     try:
         return Planned(votes, _power(votes, tracker, a, b, power=power, level=level, clusters=clusters))
     except ValueError as error:
         raise InputError(str(error)) from error
+
+
+def _some(votes: Votes, path: Path) -> Votes:
+    """The votes, of which nothing can be planned without any."""
+    if not len(votes):
+        one = votes.rejected[0]
+        raise InputError(f"no line of {path} is a vote; the first, {one.where}: {one.reason}: {one.message}")
+    return votes
 
 
 _power = power  # the argument of `votes_needed` has the same name

@@ -19,12 +19,14 @@ Method = Literal["bradley-terry", "elo"]
 Order = Literal["given", "time", "mean"]
 Clusters = Literal["votes", "samples", "annotators"]
 
+
 @dataclass(frozen=True)
 class RatingRules:
     """How votes become ratings; ``None`` takes what the protocol says.
 
     Attributes:
         protocol: ``reference``, ``corrected``, or the path of a ``.yaml``.
+        scores_protocol: under which scores are taken; ``None`` for the same, or ``corrected`` with one's own ``.yaml``.
         method: ``bradley-terry`` or ``elo``.
         order: of the votes, for Elo.
         k: points at stake in a vote, for Elo.
@@ -40,6 +42,7 @@ class RatingRules:
     """
 
     protocol: str = "corrected"
+    scores_protocol: str | None = None
     method: Method | None = None
     order: Order | None = None
     k: float | None = None
@@ -52,6 +55,12 @@ class RatingRules:
     clusters: Clusters | None = None
     resamples: int | None = None
     seed: int = 0
+
+    @property
+    def of_scores(self) -> str:
+        """The protocol under which scores are taken."""
+        own = Path(self.protocol).suffix in {".yaml", ".yml"}
+        return self.scores_protocol or ("corrected" if own else self.protocol)
 
 
 @dataclass(frozen=True)
@@ -132,7 +141,7 @@ def rate(request: RateRequest) -> Rated:
 
 def _automatic(request: RateRequest) -> dict[str, ArenaRatings]:
     """An arena a metric: of two videos of one sample the better one wins."""
-    protocol = Path(request.rules.protocol).stem
+    protocol = request.rules.of_scores
     found = {}
     given = video_scores(
         request.scores, request.metrics, protocol, store=request.store, lower_is_better=request.lower_is_better
