@@ -86,9 +86,7 @@ def test_unknown_names_list_the_known_ones():
         load_protocol("blur_ssim", "newest")
     with pytest.raises(InputError, match="121-frames, all-frames"):
         load_preset("1-frame")
-    with pytest.raises(
-        InputError, match="blur_ssim, bradley_terry, depth_si_rmse, diversity, domain_score"
-    ):
+    with pytest.raises(InputError, match="blur_ssim, bradley_terry, depth_si_rmse, diversity, domain_score"):
         protocol_names("sharpness")
 
 
