@@ -81,7 +81,7 @@ def _remarks(tracker: TrackerRatings) -> Iterator[str]:
             f"points and a range of up to {widest:.1f}; {tracker.rankings} different rankings occur"
         )
     if tracker.message:
-        yield f"finite by the ridge alone: {tracker.message}"
+        yield tracker.message
     if tracker.without_votes:
         yield f"without a vote here: {', '.join(tracker.without_votes)}"
 
