@@ -36,7 +36,8 @@ def read_votes(path: str | os.PathLike[str]) -> Votes:
     ``time`` (ISO 8601, UTC without a zone, or seconds), ``seed_a``, ``seed_b``, ``shown_left`` (a or b), ``seconds``
     (above 0); others are kept in :attr:`Vote.extra`. Answers: ``a``, ``b``, ``both_good``, ``both_bad``, or nothing.
     Blanks at the ends of a text are left out and an empty text is an absent field. A vote without an id is called by
-    its line (row in Parquet), by another name if an id in the file is that number.
+    its line (row in Parquet), by another name if an id in the file is that number. Whole numbers in a column of Parquet
+    or of a data frame are names as they would be in CSV; in JSON a name is a text.
 
     Returns:
         The votes in the order of the file, and each record that is none with its reason; perhaps no votes at all.
@@ -45,7 +46,28 @@ def read_votes(path: str | os.PathLike[str]) -> Votes:
         InputError: the file cannot be read, or lacks a column that every vote needs.
     """
     path, damaged = Path(path), list[Rejected]()
-    return _collected(table_rows(path, damaged, needed=NEEDED, called="the votes"), damaged)
+    rows = table_rows(path, damaged, needed=NEEDED, called="the votes")
+    if path.suffix.lower() == ".parquet":
+        rows = (row._replace(record=_with_names(row.record)) for row in rows)
+    return _collected(rows, damaged)
+
+
+_NAMES = ("id", "sample", "annotator", "model_a", "model_b")
+
+
+def _with_names(record: Mapping[str, Any]) -> dict[str, Any]:
+    """``record`` with whole numbers as names: a column of numbers is what CSV becomes when it is read as a table.
+
+    Where the column has gaps such numbers are floats.
+    """
+    found = dict(record)
+    for name in _NAMES:
+        value = found.get(name)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            found[name] = str(value)
+    return found
 
 
 def votes_from(votes: AnyVotes) -> Votes:
@@ -201,7 +223,8 @@ def _records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
         shown = ", ".join(f"{name!s:.40}" for name in frame.columns[:20]) or "none"
         raise ValueError(f"the data frame lacks {', '.join(missing)}; its columns are {shown}")
     filled = frame.astype(object).where(frame.notna(), None)
-    return [{str(name): value for name, value in line.items()} for line in filled.to_dict("records")]
+    lines = ({str(name): plain_value(value) for name, value in line.items()} for line in filled.to_dict("records"))
+    return [_with_names(line) for line in lines]
 
 
 __all__ = ["AnyVotes", "Triple", "compared", "read_votes", "votes_from"]

@@ -431,3 +431,24 @@ def test_a_number_is_read_as_it_is_written(value):
 @pytest.mark.parametrize("text", ["", " ", "nan", "inf", "-Infinity", "1_000", "0x1", "١", "1,5", "1e999", "5%", "- 1"])
 def test_what_spells_no_finite_number(text):
     assert number_of(text) is None
+
+
+def test_whole_numbers_in_columns_are_the_names_that_csv_has(write, tmp_path):
+    records = [
+        {"id": 10 + place, "sample": place % 2, "annotator": annotator, "model_a": "x", "model_b": "y", "quality": "a"}
+        for place, annotator in enumerate([3, 3, None])
+    ]
+    frame = pd.DataFrame(records)
+    assert frame.annotator.dtype == float, "a gap makes floats of whole numbers"
+    frame.to_parquet(tmp_path / "numbers.parquet")
+    frame.astype({"annotator": "Int64"}).to_csv(tmp_path / "numbers.csv", index=False)
+    texts = read_votes(tmp_path / "numbers.csv")
+    assert [(vote.id, vote.sample, vote.annotator) for vote in texts] == [
+        ("10", "0", "3"),
+        ("11", "1", "3"),
+        ("12", "0", None),
+    ]
+    assert read_votes(tmp_path / "numbers.parquet") == texts
+    assert votes_from(frame) == texts
+    # in JSON a number is no name
+    assert len(read_votes(write("votes.jsonl", records))) == 0
