@@ -54,8 +54,8 @@ def _print_tracker(to: Console, arena: ArenaRatings, name: str, metric: str) -> 
     table.add_column("system")
     for column in ("rating", "interval", "rank", "ranks possible", votes):
         table.add_column(column, justify="right")
-    for model, value in sorted(tracker.ratings.items(), key=lambda item: (-(item[1] or 0), item[0])):
-        rank = tracker.ranks.get(model)
+    for model in tracker.best_first:
+        value, rank = tracker.ratings[model], tracker.ranks.get(model)
         places = ("", "") if rank is None else (str(rank.rank), _range(rank.best, rank.worst))
         ends = _ends(tracker.lower.get(model), tracker.upper.get(model), 1)
         count = f"{tracker.votes_of.get(model, 0):,}"

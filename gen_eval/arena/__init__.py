@@ -15,7 +15,7 @@ from gen_eval.arena.elo_chains import EloRule, elo_orders, elo_path
 from gen_eval.arena.joint import correlation_of, joint_correlation, joint_draws
 from gen_eval.arena.joint_results import JointCorrelation, JointDraws
 from gen_eval.arena.metric_comparison import compare_metrics
-from gen_eval.arena.metric_comparisons import MetricAgreement, MetricComparison, MetricDifference
+from gen_eval.arena.metric_comparison_results import MetricAgreement, MetricComparison, MetricDifference
 from gen_eval.arena.planning import NextPairs, Suggestion, next_pairs
 from gen_eval.arena.power import PairPower, Power, power
 from gen_eval.arena.preferences import Preferences, votes_from_scores

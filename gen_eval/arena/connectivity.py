@@ -106,7 +106,8 @@ def _strongest_first(graph: sparse.csr_array, part: Ints, models: Sequence[str])
     return order
 
 
-def _named(names: Sequence[str]) -> str:
+def named(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
     shown = ", ".join(names[:_NAMED])
     return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
 
@@ -117,7 +118,7 @@ def _not_connected(groups: tuple[tuple[str, ...], ...]) -> Diagnosis:
         Reason.NOT_CONNECTED,
         groups,
         f"{len(groups)} sets of systems were never compared with each other: "
-        + "; ".join(_named(group) for group in groups[:_NAMED])
+        + "; ".join(named(group) for group in groups[:_NAMED])
         + ("" if len(groups) <= _NAMED else f"; and {len(groups) - _NAMED} more")
         + f". Ratings across them mean nothing: compare {first[0]} with {second[0]}, rate each set by "
         "itself, or give a ridge, which is then part of the result",
@@ -132,7 +133,7 @@ def _one_sided(groups: tuple[tuple[str, ...], ...], graph: sparse.csr_array, mod
     return Diagnosis(
         Reason.ONE_SIDED,
         groups,
-        f"{_named(top)} {never} a share of a point against {_named(rest)}, so the best rating is infinite: "
+        f"{named(top)} {never} a share of a point against {named(rest)}, so the best rating is infinite: "
         f"compare {one} with {other} until each has got a share, or give a ridge, which is then part of the result",
     )
 
@@ -149,4 +150,4 @@ def _side_not_told(negative: bool, positive: bool) -> Diagnosis | None:
     return Diagnosis(Reason.ONE_SIDED, (), message)
 
 
-__all__ = ["Diagnosis", "diagnose", "identified"]
+__all__ = ["Diagnosis", "diagnose", "identified", "named"]

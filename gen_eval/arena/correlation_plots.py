@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gen_eval.arena.correlations import PairCorrelation, Point, level_name
+from gen_eval.arena.correlations import PairCorrelation, Point
 from gen_eval.arena.drawing import (
     BLUE,
     FAINT,
@@ -24,8 +24,8 @@ from gen_eval.arena.drawing import (
     titled,
 )
 from gen_eval.arena.label_placement import Boxes, place_labels
-from gen_eval.arena.metric_comparisons import MetricAgreement, MetricComparison
-from gen_eval.arena.names import called
+from gen_eval.arena.metric_comparison_results import MetricAgreement, MetricComparison
+from gen_eval.arena.names import called, level_name
 from gen_eval.arena.systems import SystemColumn
 from gen_eval.stats.summaries import Floats
 

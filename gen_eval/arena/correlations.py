@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gen_eval.arena.coefficients import COEFFICIENTS, LEAST_DRAWN, Coefficient
+from gen_eval.arena.names import level_name
 from gen_eval.arena.permutation import PermutationTest
 from gen_eval.records import Reason
 
@@ -16,15 +17,6 @@ if TYPE_CHECKING:
 Ends = tuple[float, float]
 
 BOOTSTRAP_RULE = f"systems drawn with replacement, percentiles; none of fewer than {LEAST_DRAWN} systems"
-
-
-def level_name(level: float) -> str:
-    """The level as it stands in names: ``95`` for 0.95.
-
-    >>> level_name(0.95), level_name(0.999)
-    ('95', '99.9')
-    """
-    return f"{100 * level:.10g}"
 
 
 @dataclass(frozen=True)
@@ -307,4 +299,4 @@ def _figure(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 
 
-__all__ = ["Correlations", "Ends", "PairCorrelation", "Point", "Subset", "level_name"]
+__all__ = ["Correlations", "Ends", "PairCorrelation", "Point", "Subset"]

@@ -32,9 +32,6 @@ BLUE = "#0072b2"
 VERMILION = "#d55e00"
 """Blue and vermilion (Okabe and Ito) are told apart by every kind of colour vision, and in print by lightness."""
 
-COLOURS = (BLUE, VERMILION, "#009e73", "#a1458a", "#8a6d00", "#30506b")
-MARKERS = ("o", "s", "^", "D", "v", "P")
-
 LONGEST = 34
 """Most characters of a name in a figure."""
 

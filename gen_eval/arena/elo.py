@@ -10,7 +10,8 @@ from scipy.stats import rankdata
 
 from gen_eval.arena.comparisons import Comparisons, Unit
 from gen_eval.arena.elo_chains import EloRule, elo_orders, elo_ratings, elo_resamples
-from gen_eval.arena.intervals import Ends, few, from_draws, without_interval
+from gen_eval.arena.intervals import Uncertainty, few, from_draws, one_unit, without_interval
+from gen_eval.arena.names import level_name
 from gen_eval.arena.ratings import ArenaRatings, IntervalRule, Spread, TrackerRatings
 from gen_eval.arena.scale import BASE, INITIAL, SCALE
 from gen_eval.arena.vote_files import AnyVotes, votes_from
@@ -174,7 +175,7 @@ def _by_time(comparisons: Comparisons) -> Comparisons:
 
 def _uncertainty(
     comparisons: Comparisons, ratings: Floats, options: _Options
-) -> tuple[Floats | None, Ends, IntervalRule | None]:
+) -> tuple[Floats | None, Uncertainty, IntervalRule | None]:
     """The resampled ratings, what follows from them, and how they were made."""
     rule, mean = options.rule, options.order == "mean"
     if not options.resamples:
@@ -182,8 +183,7 @@ def _uncertainty(
     unit = comparisons.unit if options.clusters is None else options.clusters
     units = comparisons.clusters(unit)[1]
     if units < 2:
-        words = f"no interval: all votes are of one of the {unit}, and nothing is known of how much others would differ"
-        none = IntervalRule("none", options.level, unit, units, seed=options.seed, words=words)
+        none = IntervalRule("none", options.level, unit, units, seed=options.seed, words=one_unit(unit))
         return None, without_interval(comparisons.models, ratings, base=rule.base, scale=rule.scale), none
     draws = elo_resamples(
         comparisons, options.resamples, shuffled=mean, unit=unit, rule=options.rule, seed=options.seed
@@ -191,7 +191,7 @@ def _uncertainty(
     ends = from_draws(comparisons.models, ratings, draws, level=options.level, base=rule.base, scale=rule.scale)
     covered = "the choice of votes and their order" if mean else "the choice of votes, not their order"
     words = (
-        f"{100 * options.level:g} % percentile bootstrap over {options.resamples} resamples of {units} {unit}, "
+        f"{level_name(options.level)} % percentile bootstrap over {options.resamples} resamples of {units} {unit}, "
         + ("each in one random order" if mean else "which keep their order")
         + f": covers {covered}; seed {options.seed}"
         + "".join(f"; {remark}" for remark in (few(units, unit), ends.remark) if remark)

@@ -20,14 +20,16 @@ from gen_eval.arena.connectivity import Diagnosis
 from gen_eval.arena.fitting import LEAST_RIDGE, pinned
 from gen_eval.arena.intervals import (
     FEW_CORRECTED,
-    Ends,
+    Uncertainty,
     few,
     freedom_of,
     from_covariance,
     from_draws,
     half_width,
+    one_unit,
     without_interval,
 )
+from gen_eval.arena.names import level_name
 from gen_eval.arena.ratings import IntervalRule, Parameter, TrackerRatings, check_points
 from gen_eval.arena.resampled_ends import percentile_ends
 from gen_eval.arena.scale import BASE, INITIAL, SCALE
@@ -144,7 +146,7 @@ class _Found:
     """Intervals by one method; ``ends`` is ``None`` when there are none, and the rule says why."""
 
     rule: IntervalRule
-    ends: Ends | None = None
+    ends: Uncertainty | None = None
     extra: tuple[float, float] | None = None
     draws: Floats | None = None
 
@@ -222,8 +224,7 @@ def _intervals(
     units = comparisons.clusters(unit)[1]
     blank = IntervalRule("none", rule.level, unit, units, seed=rule.seed)
     if units < 2:
-        words = f"no interval: all votes are of one of the {unit}, and nothing is known of how much others would differ"
-        return {rule.interval: _Found(replace(blank, words=words))}
+        return {rule.interval: _Found(replace(blank, words=one_unit(unit)))}
     found: dict[Method, _Found] = {"sandwich": _sandwich(comparisons, model, rule, x, ratings, blank)}
     if rule.resamples:
         found["bootstrap"] = _bootstrap(comparisons, model, rule, x, ratings, blank)
@@ -255,7 +256,7 @@ def _sandwich(
     comparisons: Comparisons, model: Likelihood, rule: Rule, x: Floats, ratings: Floats, blank: IntervalRule
 ) -> _Found:
     models = model.cells.models
-    found = covariance(comparisons, model, x, blank.unit)  # type: ignore[arg-type]
+    found = covariance(comparisons, model, x, blank.unit)
     own = found[: len(models), : len(models)] * rule.per_logit**2
     freedom = freedom_of(blank.unit, blank.units)
     half = float(half_width(found[-1:, -1], rule.level, freedom)[0])
@@ -264,7 +265,7 @@ def _sandwich(
     else:
         kind, remark = "interval by Student's t", few(blank.units, blank.unit, FEW_CORRECTED)
         correction = f", times {blank.units}/{freedom}, {freedom} degrees of freedom"
-    words = f"{100 * rule.level:g} % {kind} from the sandwich covariance over {_units(blank)}{correction}"
+    words = f"{level_name(rule.level)} % {kind} from the sandwich covariance over {_units(blank)}{correction}"
     return _Found(
         replace(blank, method="sandwich", words=_sentence(words, model, rule, remark)),
         from_covariance(models, ratings, own, level=rule.level, freedom=freedom, base=rule.base, scale=rule.scale),
@@ -276,12 +277,12 @@ def _bootstrap(
     comparisons: Comparisons, model: Likelihood, rule: Rule, x: Floats, ratings: Floats, blank: IntervalRule
 ) -> _Found:
     cells, systems = model.cells, len(model.cells.models)
-    drawn = resampled_cells(cells, comparisons, blank.unit, resamples=rule.resamples, seed=rule.seed)  # type: ignore[arg-type]
+    drawn = resampled_cells(cells, comparisons, blank.unit, resamples=rule.resamples, seed=rule.seed)
     parts = [found[kept] for found, kept in (model.maxima(counts, x) for counts in drawn)]
     unknowns = np.concatenate(parts)
     undefined = rule.resamples - len(unknowns)
     made = replace(blank, resamples=len(unknowns), undefined=undefined)
-    how = f"{100 * rule.level:g} % percentile bootstrap: {rule.resamples:,} resamples of {_units(blank)}"
+    how = f"{level_name(rule.level)} % percentile bootstrap: {rule.resamples:,} resamples of {_units(blank)}"
     how = f"{how}, seed {rule.seed}"
     if undefined > MOST_UNDEFINED * rule.resamples:
         words = f"no interval: {undefined:,} of {rule.resamples:,} resamples have no finite ratings, more than half"

@@ -39,6 +39,11 @@ def few(units: int, unit: str, least: int = FEW_UNITS) -> str:
     return f"with only {units} {unit} it is likely too narrow" if units < least else ""
 
 
+def one_unit(unit: str) -> str:
+    """Why there is no interval when all votes are of one unit."""
+    return f"no interval: all votes are of one of the {unit}, and nothing is known of how much others would differ"
+
+
 def freedom_of(unit: str, units: int) -> int | None:
     """Degrees of freedom of intervals from a covariance: ``units - 1`` of clusters; ``None``, the normal, of votes.
 
@@ -54,7 +59,7 @@ def quantile(chance: float, freedom: int | None) -> float:
 
 
 @dataclass(frozen=True)
-class Ends:
+class Uncertainty:
     """What follows from the uncertainty of M ratings.
 
     Attributes:
@@ -88,7 +93,7 @@ def from_draws(
     level: float = 0.95,
     base: float = BASE,
     scale: float = SCALE,
-) -> Ends:
+) -> Uncertainty:
     """Percentiles of resampled ratings and of their differences.
 
     A percentile interval need not contain what it is an interval of; one that does not is widened up to the estimate
@@ -127,7 +132,7 @@ def from_covariance(
     freedom: int | None = None,
     base: float = BASE,
     scale: float = SCALE,
-) -> Ends:
+) -> Uncertainty:
     """Intervals from the covariance of the ratings, normal ones or by Student's t.
 
     Args:
@@ -147,7 +152,9 @@ def from_covariance(
     return _assembled(models, ratings, own, (high, low), (gap - around, gap + around), 0, base, scale)
 
 
-def without_interval(models: Sequence[str], ratings: Floats, *, base: float = BASE, scale: float = SCALE) -> Ends:
+def without_interval(
+    models: Sequence[str], ratings: Floats, *, base: float = BASE, scale: float = SCALE
+) -> Uncertainty:
     """Differences and places when nothing is known of the uncertainty: no ends, and every place is possible."""
     return _assembled(models, ratings, None, _pairs(models, ratings), None, 0, base, scale)
 
@@ -188,7 +195,8 @@ def _percentiles(rows: Floats, estimates: Floats, level: float) -> tuple[Floats,
     """Ends of each row of draws, and how many of them had to be moved."""
     tail = 100 * (1 - level) / 2
     lower, upper = np.percentile(rows, [tail, 100 - tail], axis=1, method="linear")
-    moved = int((lower > estimates).sum() + (upper < estimates).sum())
+    least = 10.0**-_ROUNDING  # what rounding moves is no widening
+    moved = int((lower - estimates > least).sum() + (estimates - upper > least).sum())
     return np.minimum(lower, estimates), np.maximum(upper, estimates), moved
 
 
@@ -201,7 +209,7 @@ def _assembled(
     widened: int,
     base: float,
     scale: float,
-) -> Ends:
+) -> Uncertainty:
     high, low = pairs
     gaps = _apart(ratings[high] - ratings[low])
     none: list[float | None] = [None] * len(gaps)
@@ -212,7 +220,7 @@ def _assembled(
     differences = tuple(Difference(models[one], models[two], *rest) for one, two, *rest in rows)
     lowest, highest = ({}, {}) if own is None else (dict(zip(models, part.tolist(), strict=True)) for part in own)
     clear = np.array([one.clear for one in differences], dtype=bool)
-    return Ends(lowest, highest, differences, _ranks(models, ratings, high[clear], low[clear]), widened)
+    return Uncertainty(lowest, highest, differences, _ranks(models, ratings, high[clear], low[clear]), widened)
 
 
 def _ranks(models: Sequence[str], ratings: Floats, above: Ints, below: Ints) -> dict[str, Rank]:
@@ -229,13 +237,14 @@ def _ranks(models: Sequence[str], ratings: Floats, above: Ints, below: Ints) -> 
 __all__ = [
     "FEW_CORRECTED",
     "FEW_UNITS",
-    "Ends",
+    "Uncertainty",
     "chances",
     "few",
     "freedom_of",
     "from_covariance",
     "from_draws",
     "half_width",
+    "one_unit",
     "quantile",
     "without_interval",
 ]

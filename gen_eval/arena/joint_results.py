@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gen_eval.arena.coefficients import COEFFICIENTS, Bools, Coefficient
-from gen_eval.arena.correlations import Ends, level_name
-from gen_eval.arena.names import called
+from gen_eval.arena.correlations import Ends
+from gen_eval.arena.names import called, level_name
 from gen_eval.arena.noise import NoiseCorrected
 from gen_eval.arena.systems import SystemColumn
 from gen_eval.records import Reason

@@ -19,9 +19,9 @@ from gen_eval.arena.coefficients import (
     row_coefficients,
 )
 from gen_eval.arena.correlate import common_systems, numbers_of, subset_of
-from gen_eval.arena.correlations import level_name
 from gen_eval.arena.dependent_correlations import WilliamsTest, williams_test
-from gen_eval.arena.metric_comparisons import MetricAgreement, MetricComparison, MetricDifference
+from gen_eval.arena.metric_comparison_results import MetricAgreement, MetricComparison, MetricDifference
+from gen_eval.arena.names import level_name
 from gen_eval.arena.resampled_ends import percentile_ends
 from gen_eval.arena.systems import REAL, SystemColumn
 from gen_eval.stats.correlation import pearson

@@ -30,4 +30,13 @@ def called(name: str) -> str:
     return _CALLED.get(name, name.replace("_", " "))
 
 
-__all__ = ["called"]
+def level_name(level: float) -> str:
+    """A level of intervals in percent, as it stands in names and sentences: ``95`` for 0.95.
+
+    >>> level_name(0.95), level_name(0.999)
+    ('95', '99.9')
+    """
+    return f"{100 * level:.10g}"
+
+
+__all__ = ["called", "level_name"]

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from gen_eval.arena.comparisons import Comparisons, Unit
-from gen_eval.arena.connectivity import Diagnosis, diagnose
+from gen_eval.arena.connectivity import Diagnosis, diagnose, named
 from gen_eval.arena.information import Information, information_of
 from gen_eval.arena.scale import POINTS
 from gen_eval.arena.vote_files import AnyVotes, votes_from
@@ -210,10 +210,8 @@ def _unlinked(models: tuple[str, ...], comparisons: Comparisons) -> Diagnosis | 
         found = diagnose(comparisons)
         linked = found is None or found.reason is not Reason.NOT_CONNECTED
         groups = [comparisons.models] if found is None or linked else list(found.groups)
-    named = ", ".join(alone[:5]) + (f" and {len(alone) - 5} more" if len(alone) > 5 else "")
-    return Diagnosis(
-        Reason.NOT_CONNECTED, (*groups, *((one,) for one in alone)), f"no vote on this question is about {named}"
-    )
+    message = f"no vote on this question is about {named(alone)}"
+    return Diagnosis(Reason.NOT_CONNECTED, (*groups, *((one,) for one in alone)), message)
 
 
 def _linking(problem: Diagnosis, asked: _Asked, count: int) -> Iterator[Suggestion]:

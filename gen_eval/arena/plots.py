@@ -29,7 +29,8 @@ from gen_eval.arena.drawing import (
     settled,
     titled,
 )
-from gen_eval.arena.ratings import ArenaRatings, TrackerRatings
+from gen_eval.arena.names import level_name
+from gen_eval.arena.ratings import ArenaRatings, TrackerRatings, best_first
 from gen_eval.arena.systems import REAL
 from gen_eval.stats import exact_mean
 
@@ -59,7 +60,7 @@ def rating_intervals(
         title: what the tracker is called; its own name by default.
         counted: what it was made from; the ``comparisons`` of a metric are no votes.
     """
-    order = _best_first(tracker.ratings)
+    order = tracker.best_first
     height = 2.2 if tracker.reason is not None else 1.5 + _LINE * max(len(order), 3)
     with drawing():
         figure, axes = new_figure(7.2, height)
@@ -116,7 +117,7 @@ def several_rating_intervals(
 def _common_order(trackers: Sequence[TrackerRatings]) -> list[str]:
     """Every system: as the first tracker with ratings has them, then those of the others."""
     ranked = sorted(trackers, key=lambda one: one.reason is not None)
-    return list(dict.fromkeys(name for one in ranked for name in _best_first(one.ratings)))
+    return list(dict.fromkeys(name for one in ranked for name in one.best_first))
 
 
 def order_spread(
@@ -135,7 +136,7 @@ def order_spread(
     """
     if not tracker.order_spread:
         raise ValueError(f"the ratings of {tracker.tracker!r} carry no spread over orders; it is made by elo()")
-    order = _best_first({name: one.mean for name, one in tracker.order_spread.items()})
+    order = best_first({name: one.mean for name, one in tracker.order_spread.items()})
     rankings = "" if tracker.rankings is None else f"{tracker.rankings} different rankings over random orders"
     with drawing():
         figure, axes = new_figure(7.2, 1.7 + _LINE * max(len(order), 3))
@@ -228,10 +229,6 @@ def _by_mean_share(counts: Iterable[PairCount], shares: _Shares) -> list[str]:
     return sorted(names, key=lambda name: (-sum(own[name]) / len(own[name]) if own[name] else 1.0, name))
 
 
-def _best_first(values: Mapping[str, float | None]) -> list[str]:
-    return sorted(values, key=lambda name: (values[name] is None, -(values[name] or 0.0), name))
-
-
 def _rating_rows(axes: Axes, tracker: TrackerRatings, order: Sequence[str], real: Collection[str]) -> None:
     axes.axvline(_mean(tracker), color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
     for place, name in enumerate(order):
@@ -254,7 +251,7 @@ def _about(tracker: TrackerRatings, counted: str) -> list[str]:
     rule, votes = tracker.interval, f"{tracker.n:,} {counted}"
     if rule is None or rule.method == "none" or tracker.reason is not None:
         return [votes]
-    how = f"{100 * rule.level:g} % {rule.method} intervals"
+    how = f"{level_name(rule.level)} % {rule.method} intervals"
     if rule.resamples:
         how += f", {rule.resamples:,} resamples"
     return [f"{votes}; {how} over {rule.units:,} {rule.unit}"]
@@ -288,7 +285,6 @@ def _colour(name: str, real: Collection[str]) -> str:
 
 
 __all__ = [
-    "REAL",
     "encoded",
     "leave_one_out",
     "metrics_side_by_side",

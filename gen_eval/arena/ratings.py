@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gen_eval.arena.comparisons import Unit
+from gen_eval.arena.systems import REAL
 from gen_eval.arena.votes import RejectedVote
 from gen_eval.records import Reason, Status
 from gen_eval.stats.summaries import Floats
@@ -32,7 +34,7 @@ class IntervalRule:
 
     method: str
     level: float
-    unit: str
+    unit: Unit
     units: int
     resamples: int = 0
     undefined: int = 0
@@ -156,6 +158,11 @@ class TrackerRatings(Mapping[str, "float | None"]):
         """``ok``, or that of the reason."""
         return Status.OK if self.reason is None else self.reason.status
 
+    @property
+    def best_first(self) -> list[str]:
+        """Systems by rating, those without one last; equal ones by name."""
+        return best_first(self.ratings)
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         rule = self.interval
@@ -183,7 +190,7 @@ class TrackerRatings(Mapping[str, "float | None"]):
             "without_votes": list(self.without_votes),
         }
 
-    def plot(self, *, real: Collection[str] = ("Source Videos",)) -> Figure:
+    def plot(self, *, real: Collection[str] = REAL) -> Figure:
         """Ratings with their intervals, best first; see :func:`gen_eval.arena.plots.rating_intervals`."""
         from gen_eval.arena.plots import rating_intervals
 
@@ -196,8 +203,8 @@ class TrackerRatings(Mapping[str, "float | None"]):
         if self.reason is not None:
             return f"{self.tracker}: no ratings ({self.reason}, n = {self.n}). {self.message}".rstrip()
         lines = [f"{self.tracker} ({self.n} votes)"]
-        for name, value in sorted(self.ratings.items(), key=lambda item: (-(item[1] or 0.0), item[0])):
-            low, high = self.lower.get(name), self.upper.get(name)
+        for name in self.best_first:
+            value, low, high = self.ratings[name], self.lower.get(name), self.upper.get(name)
             ends = "" if low is None or high is None else f" [{low:.1f}, {high:.1f}]"
             lines.append(f"  {name} {value:.1f}{ends}")
         return "\n".join(lines)
@@ -322,7 +329,7 @@ class ArenaRatings(Mapping[str, TrackerRatings]):
         ]
         return pd.DataFrame(lines)
 
-    def plot(self, *, real: Collection[str] = ("Source Videos",)) -> Figure:
+    def plot(self, *, real: Collection[str] = REAL) -> Figure:
         """The trackers side by side; see :func:`gen_eval.arena.plots.several_rating_intervals`."""
         from gen_eval.arena.plots import several_rating_intervals
 
@@ -333,6 +340,15 @@ class ArenaRatings(Mapping[str, TrackerRatings]):
 
     def __str__(self) -> str:
         return "\n".join(str(one) for one in self.trackers.values())
+
+
+def best_first(values: Mapping[str, float | None]) -> list[str]:
+    """Names by their values, the highest first, those without one last; equal ones by name.
+
+    >>> best_first({"a": 1.0, "b": None, "c": 2.0})
+    ['c', 'a', 'b']
+    """
+    return sorted(values, key=lambda name: (values[name] is None, -(values[name] or 0.0), name))
 
 
 MOST_POINTS = 1e9
@@ -360,5 +376,6 @@ __all__ = [
     "Rank",
     "Spread",
     "TrackerRatings",
+    "best_first",
     "check_points",
 ]

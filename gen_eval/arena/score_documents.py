@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gen_eval.arena.system_numbers import Number
-from gen_eval.arena.systems import SAME
+from gen_eval.arena.systems import key_of
 from gen_eval.data.records_file import real_of
 from gen_eval.records import InputError
 
@@ -39,7 +39,7 @@ def score_numbers(document: Mapping[str, Any], path: Path) -> list[Number]:
         parts = _mapping(document["automatic"], "automatic", path, _RATINGS).items()
         # an automatic arena has one tracker, and is of its metric
         return [
-            one._replace(x=SAME.get(metric, metric), source=f"automatic.{metric}")
+            one._replace(x=key_of(metric), source=f"automatic.{metric}")
             for metric, part in parts
             for one in _trackers(_mapping(part, "a rating", path, _RATINGS), path)
         ]
@@ -63,7 +63,7 @@ def directions(document: Mapping[str, Any]) -> dict[str, bool]:
             for column in _listed(table.get("columns") if isinstance(table, Mapping) else None):
                 name, better = (column.get(key) if isinstance(column, Mapping) else None for key in ("name", "better"))
                 if isinstance(name, str) and better in ("higher", "lower"):
-                    found[SAME.get(name, name)] = better == "higher"
+                    found[key_of(name)] = better == "higher"
     return found
 
 
@@ -140,7 +140,7 @@ def _tables(tables: Any, path: Path) -> Iterator[Number]:
 
 def _number(content: Mapping[str, Any], system: str, name: str, protocol: str, where: str, path: Path) -> Number:
     value, lower, upper = (_value(content.get(key), where, path) for key in ("value", "lower", "upper"))
-    return Number(system, SAME.get(name, name), value, lower, upper, protocol, where)
+    return Number(system, key_of(name), value, lower, upper, protocol, where)
 
 
 def _value(value: Any, where: str, path: Path) -> float | None:

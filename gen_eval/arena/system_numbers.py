@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gen_eval.arena.systems import SAME, SystemColumn
+from gen_eval.arena.systems import SystemColumn, key_of
 from gen_eval.data.records_file import Refused, text
 from gen_eval.records import InputError, Reason, Rejection
 
@@ -107,7 +107,7 @@ def _check_distinct(names: list[str], path: Path) -> None:
     """
     first: dict[str, str] = {}
     for name in names:
-        before = first.setdefault(SAME.get(name, name), name)
+        before = first.setdefault(key_of(name), name)
         if before != name:
             raise InputError(f"{path} has {before} and {name}, which are one thing; keep one of them")
 

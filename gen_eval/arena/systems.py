@@ -11,8 +11,16 @@ from gen_eval.stats.summaries import exact_mean
 REAL = ("Source Videos",)
 """Systems that are real videos when nobody says which are."""
 
-SAME = {"plausibility": "domain", "domain_score": "domain"}
-"""Names of one thing: people judge plausibility, its partner is the Domain Score."""
+_SAME = {"plausibility": "domain", "domain_score": "domain"}
+
+
+def key_of(name: str) -> str:
+    """The x under which a tracker, total or metric pairs: people judge plausibility, its partner is the Domain Score.
+
+    >>> key_of("plausibility"), key_of("domain_score"), key_of("quality")
+    ('domain', 'domain', 'quality')
+    """
+    return _SAME.get(name, name)
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,8 @@ class SystemColumn:
 
     @property
     def key(self) -> str:
-        """The name under which ratings and scores pair: ``plausibility`` and ``domain`` are one."""
-        return SAME.get(self.name, self.name)
+        """The name under which ratings and scores pair, see :func:`key_of`."""
+        return key_of(self.name)
 
 
 @dataclass(frozen=True)
@@ -74,4 +82,9 @@ class VideoScores:
         return value if self.higher_is_better else -value
 
 
-__all__ = ["REAL", "SAME", "SystemColumn", "VideoScores"]
+def column_of(columns: Mapping[str, SystemColumn], x: str) -> SystemColumn | None:
+    """The column that pairs under ``x``; ``None`` without one."""
+    return next((one for one in columns.values() if one.key == x), None)
+
+
+__all__ = ["REAL", "SystemColumn", "VideoScores", "column_of", "key_of"]

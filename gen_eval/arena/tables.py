@@ -10,7 +10,7 @@ from typing import Any
 
 from gen_eval.arena.score_documents import directions, rating_numbers, score_numbers
 from gen_eval.arena.system_numbers import NAME_COLUMNS, Number, columns_of, system_in
-from gen_eval.arena.systems import SAME, SystemColumn
+from gen_eval.arena.systems import SystemColumn, key_of
 from gen_eval.arena.video_scores import by_video, gathered_videos, numbers_of_videos
 from gen_eval.data.benchmark import Rejected
 from gen_eval.data.records_file import Refused, json_document, text
@@ -278,7 +278,7 @@ def _check_single(columns: Sequence[_Wide], path: Path) -> None:
     """
     by_x: dict[str, list[str]] = {}
     for one in columns:
-        by_x.setdefault(SAME.get(one.x, one.x), []).append(one.name)
+        by_x.setdefault(key_of(one.x), []).append(one.name)
     several = {x: names for x, names in by_x.items() if len(names) > 1}
     if several:
         told = "; ".join(f"{x}: {', '.join(names)}" for x, names in several.items())

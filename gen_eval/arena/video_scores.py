@@ -11,7 +11,7 @@ from typing import Any
 
 from gen_eval.arena.score_documents import directions, runs_in, system_of
 from gen_eval.arena.system_numbers import Number, system_in
-from gen_eval.arena.systems import SAME, VideoScores
+from gen_eval.arena.systems import VideoScores, key_of
 from gen_eval.data.benchmark import Rejected
 from gen_eval.data.records_file import Refused, json_document, required_text, text
 from gen_eval.data.table_file import TableRow, listed_rows, number_of, object_rows, table_rows
@@ -131,7 +131,7 @@ def numbers_of_videos(videos: Iterable[VideoScores]) -> Iterator[Number]:
 
 
 def _better(metric: str, known: bool | Mapping[str, bool]) -> bool:
-    return known if isinstance(known, bool) else known.get(metric, known.get(SAME.get(metric, metric), True))
+    return known if isinstance(known, bool) else known.get(metric, known.get(key_of(metric), True))
 
 
 def _read(path: Path, rejected: list[Rejected], better: bool | Mapping[str, bool] | None) -> list[VideoScores]:

@@ -178,6 +178,11 @@ class Votes:
         return tuple(sorted({name for vote in self.votes for name in (vote.model_a, vote.model_b)}))
 
     @cached_property
+    def questions(self) -> tuple[str, ...]:
+        """Those of :data:`QUESTIONS` that anybody answered."""
+        return tuple(name for name in QUESTIONS if any(vote.answer(name) is not None for vote in self.votes))
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of everything that moves a rating: the votes in their order, not who was rejected."""
         if self.bare is not None:

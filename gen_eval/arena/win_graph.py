@@ -199,4 +199,4 @@ def _reached(graph: Flags) -> tuple[Flags, Flags]:
     return complete, settled
 
 
-__all__ = ["Flags", "WinGraph"]
+__all__ = ["Flags", "WinGraph", "negative_cycle"]

@@ -11,12 +11,10 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from api.services.arena import words
 from api.services.reporting.latex import escaped
 from api.services.reporting.rows import neutral
 from gen_eval.arena import ArenaRatings, Correlations, PairCorrelation, TrackerRatings
-from gen_eval.arena.correlations import level_name
-from gen_eval.arena.names import called
+from gen_eval.arena.names import called, level_name
 
 _RATING_COLUMNS = (
     "arena",
@@ -103,7 +101,7 @@ def _csv_cell(cell: Any) -> str:
 
 def _rating_lines(arena_name: str, arena: ArenaRatings) -> Iterator[tuple[Any, ...]]:
     for tracker in arena.trackers.values():
-        for model in words.best_first(tracker):
+        for model in tracker.best_first:
             rank = tracker.ranks.get(model)
             places = (None, None, None) if rank is None else (rank.rank, rank.best, rank.worst)
             yield (
@@ -174,7 +172,7 @@ def _rating_latex(arena: str, method: str, tracker: TrackerRatings) -> Iterator[
         f"Ratings ({escaped(arena)}, {escaped(tracker.tracker)}, {escaped(called(method))}), $n = {tracker.n}$ votes."
     )
     lines = []
-    for model in words.best_first(tracker):
+    for model in tracker.best_first:
         value, rank = tracker.ratings[model], tracker.ranks.get(model)
         lower, upper = tracker.lower.get(model), tracker.upper.get(model)
         lines.append(

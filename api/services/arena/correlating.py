@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from api.services.arena.rating import REAL, RatingRules, rated, votes_in
-from api.services.arena.sources import Scores, key_of, metric_of, scores_in
+from api.services.arena.sources import Scores, metric_of, scores_in
 from gen_eval.arena import (
     TRACKERS,
     ArenaRatings,
@@ -23,7 +23,7 @@ from gen_eval.arena import (
 from gen_eval.arena.accuracy_comparison import AccuracyComparison, compare_accuracy
 from gen_eval.arena.joint import correlation_of, joint_draws
 from gen_eval.arena.joint_results import JointCorrelation
-from gen_eval.arena.systems import SystemColumn, VideoScores
+from gen_eval.arena.systems import SystemColumn, VideoScores, key_of
 from gen_eval.arena.vote_accuracy import VoteAccuracy, vote_accuracy
 from gen_eval.arena.votes import Votes
 from gen_eval.data.benchmark import Rejected
@@ -141,8 +141,15 @@ class Correlated:
                 {"where": one.where, "reason": str(one.reason), "message": one.message} for one in self.rejected
             ],
             "notes": list(self.notes),
-            "sources": dict(self.sources),
+            "sources": _by_kind(self.sources),
         }
+
+
+def _by_kind(sources: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for kind, name in sources:
+        found.setdefault(kind, []).append(name)
+    return found
 
 
 def _score_json(column: SystemColumn) -> dict[str, Any]:
@@ -203,10 +210,10 @@ def _ratings(request: CorrelateRequest, made: ArenaRatings | None) -> tuple[dict
         return dict(table.columns), list(table.rejected)
     if made is None:
         raise InputError("there are no ratings to correlate with; give --ratings FILE, or --votes FILE to make them")
-    return {name: column_of(one, made.method) for name, one in made.trackers.items()}, []
+    return {name: _column(one, made.method) for name, one in made.trackers.items()}, []
 
 
-def column_of(one: TrackerRatings, source: str) -> SystemColumn:
+def _column(one: TrackerRatings, source: str) -> SystemColumn:
     """The ratings of a tracker as a column."""
     lower = {name: end for name, end in one.lower.items() if end is not None}
     upper = {name: end for name, end in one.upper.items() if end is not None}
@@ -344,4 +351,4 @@ def _sources(request: CorrelateRequest) -> tuple[tuple[str, str], ...]:
     return tuple((name, path.name) for name, path in given)
 
 
-__all__ = ["ByVote", "CorrelateRequest", "Correlated", "column_of", "correlate_scores"]
+__all__ = ["ByVote", "CorrelateRequest", "Correlated", "correlate_scores"]

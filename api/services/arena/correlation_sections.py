@@ -17,9 +17,9 @@ from gen_eval.arena import (
     plots,
 )
 from gen_eval.arena.coefficients import COEFFICIENTS
-from gen_eval.arena.correlations import level_name
 from gen_eval.arena.joint_results import INTERVAL_RULE, JointCorrelation
-from gen_eval.arena.names import called
+from gen_eval.arena.names import called, level_name
+from gen_eval.arena.systems import column_of
 
 _MOST = 500
 
@@ -122,14 +122,10 @@ def _pair(name: str, pair: PairCorrelation, columns: Columns | None, drawings: D
 
 def scatter(pair: PairCorrelation, columns: Columns | None, drawings: Drawings) -> Part:
     """The labelled scatter of a pair, with intervals where they are known."""
-    rating, score = (None, None) if columns is None else (_column(side, pair.name) for side in columns)
+    rating, score = (None, None) if columns is None else (column_of(side, pair.name) for side in columns)
     value = "no value" if pair.pearson is None else f"r {pair.pearson:.3f}"
     alt = f"Scatter of the {pair.rating} rating against the {pair.score} score of {pair.n} systems, {value}."
     return drawings.add(plots.scatter(pair, rating=rating, score=score), alt)
-
-
-def _column(columns: Mapping[str, SystemColumn], x: str) -> SystemColumn | None:
-    return next((one for one in columns.values() if one.key == x), None)
 
 
 def pair_remarks(pair: PairCorrelation, start: str = "") -> Iterator[Words]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from api.services.arena.rating import Clusters, votes_in
-from gen_eval.arena import QUESTIONS, Agreement, Balance, agreement, balance
+from gen_eval.arena import Agreement, Balance, agreement, balance
 from gen_eval.arena.planning import NextPairs, next_pairs
 from gen_eval.arena.power import Power, power
 from gen_eval.arena.votes import Votes
@@ -70,8 +70,7 @@ def agreement_of_votes(path: Path, *, resamples: int = 10_000, seed: int = 0) ->
         InputError: it cannot be read, or holds no vote.
     """
     votes = votes_in(path)
-    answered = [name for name in QUESTIONS if any(vote.answer(name) is not None for vote in votes)]
-    questions = {name: agreement(votes, name, resamples=resamples, seed=seed) for name in answered}
+    questions = {name: agreement(votes, name, resamples=resamples, seed=seed) for name in votes.questions}
     return AgreementOfVotes(votes, questions, balance(votes), path.name)
 
 

@@ -16,7 +16,7 @@ from api.services.arena.correlating import Correlated
 from api.services.arena.inspecting import AgreementOfVotes
 from api.services.arena.rating import Rated
 from gen_eval.arena import QUESTIONS, TRACKERS, pair_counts
-from gen_eval.arena.systems import SystemColumn
+from gen_eval.arena.systems import column_of
 from gen_eval.records import InputError
 from gen_eval.records.files import write_atomic
 
@@ -144,7 +144,7 @@ def correlation_outputs(found: Correlated) -> Outputs:
 
     drawn: dict[str, Callable[[], Figure]] = {}
     for name, pair in found.correlations.pairs.items():
-        rating, score = _column(found.rating_columns, name), _column(found.score_columns, name)
+        rating, score = column_of(found.rating_columns, name), column_of(found.score_columns, name)
         drawn[f"scatter-{name}"] = partial(plots.scatter, pair, rating=rating, score=score)
         drawn[f"leave-one-out-{name}"] = partial(plots.leave_one_out, pair)
     for name, comparison in found.comparisons.items():
@@ -158,10 +158,6 @@ def correlation_outputs(found: Correlated) -> Outputs:
         },
         drawn,
     )
-
-
-def _column(columns: Mapping[str, SystemColumn], x: str) -> SystemColumn | None:
-    return next((one for one in columns.values() if one.key == x), None)
 
 
 def agreement_outputs(found: AgreementOfVotes) -> Outputs:

@@ -37,7 +37,7 @@ from gen_eval.arena import (
     RejectedVote,
 )
 from gen_eval.arena.joint_results import JointCorrelation
-from gen_eval.arena.plots import REAL
+from gen_eval.arena.systems import REAL
 from gen_eval.data.benchmark import Rejected
 
 _SHOWN = ("ratings", "correlations", "rejected")

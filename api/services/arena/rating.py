@@ -199,7 +199,7 @@ def rated(votes: Votes, rules: RatingRules) -> ArenaRatings:
 
 
 def _interval(rules: RatingRules) -> Literal["bootstrap", "sandwich"]:
-    return "sandwich" if rules.resamples == 0 else rules.interval or "bootstrap"
+    return rules.interval or ("sandwich" if rules.resamples == 0 else "bootstrap")
 
 
 _OF_ELO = ("order", "k", "permutations")

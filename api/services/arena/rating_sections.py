@@ -10,7 +10,7 @@ from api.services.arena import words
 from api.services.reporting.fragments import Facts, Heading, Part, Section, Table, Words
 from api.services.reporting.inline_svg import Drawings
 from gen_eval.arena import ArenaRatings, Rank, RejectedVote, TrackerRatings, plots
-from gen_eval.arena.names import called
+from gen_eval.arena.names import called, level_name
 from gen_eval.data.benchmark import Rejected
 
 SCALE = (
@@ -189,11 +189,11 @@ def _about(tracker: TrackerRatings, start: str = "", counted: str = "vote") -> I
 
 
 def _table(tracker: TrackerRatings, caption: str, *, folded: str = "", counted: str = "votes") -> Table:
-    level = "interval" if tracker.interval is None else f"{100 * tracker.interval.level:g} % interval"
+    level = "interval" if tracker.interval is None else f"{level_name(tracker.interval.level)} % interval"
     others = list(tracker.other_intervals)
     heads = ["system", "rating", level, "rank", "possible ranks", counted, *(f"interval, {name}" for name in others)]
     lines = []
-    for name in words.best_first(tracker):
+    for name in tracker.best_first:
         rank = tracker.ranks.get(name)
         lower, upper = tracker.lower.get(name), tracker.upper.get(name)
         lines.append(
@@ -259,7 +259,7 @@ def _differences(tracker: TrackerRatings) -> Table:
 
 
 def _beside_each_other(columns: Mapping[str, TrackerRatings]) -> Table:
-    names = list(dict.fromkeys(name for tracker in columns.values() for name in words.best_first(tracker)))
+    names = list(dict.fromkeys(name for tracker in columns.values() for name in tracker.best_first))
     lines = [(name, *(_with_rank(tracker, name) for tracker in columns.values())) for name in names]
     heads = ("system", *(f"{name} (n = {one.n:,})" for name, one in columns.items()))
     return Table.of("Ratings side by side, with ranks; n is the number of comparisons", heads, lines)

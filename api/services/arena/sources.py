@@ -11,7 +11,7 @@ from api.services.facts import facts_of
 from api.services.results import RunResults
 from api.services.systems import System, systems_of
 from gen_eval import registry
-from gen_eval.arena.systems import SAME, SystemColumn, VideoScores
+from gen_eval.arena.systems import SystemColumn, VideoScores, key_of
 from gen_eval.arena.tables import read_scores
 from gen_eval.arena.video_means import Metric
 from gen_eval.arena.video_scores import read_video_scores
@@ -111,15 +111,10 @@ def chosen_videos(videos: Sequence[VideoScores], metrics: Sequence[str] | None, 
     return [there[key] for key in dict.fromkeys(map(key_of, metrics))]
 
 
-def key_of(name: str) -> str:
-    """The x that a metric is: ``domain`` for ``domain_score``, else its name."""
-    return SAME.get(name, name)
-
-
 def metric_of(x: str, videos: Mapping[str, VideoScores]) -> Metric | None:
     """The metric, or the means of means, that make up the score ``x``; ``None`` when a part has no scores of videos."""
     for name, one in videos.items():
-        if x in (name, SAME.get(name)):
+        if x in (name, key_of(name)):
             return one
     rule = total_rules().get(x)
     if rule is None:
@@ -296,4 +291,4 @@ def _of_run(results: RunResults, protocol: str) -> list[VideoScores]:
     return [VideoScores(metric, values, protocol) for metric, values in found.items()]
 
 
-__all__ = ["Scores", "chosen_videos", "key_of", "metric_of", "scores_in", "video_scores"]
+__all__ = ["Scores", "chosen_videos", "metric_of", "scores_in", "video_scores"]

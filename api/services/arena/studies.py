@@ -8,7 +8,7 @@ from api.services.arena.correlating import Correlated
 from api.services.arena.inspecting import AgreementOfVotes
 from api.services.arena.page import Study
 from api.services.arena.rating import Rated
-from gen_eval.arena import QUESTIONS, agreement, balance, pair_counts
+from gen_eval.arena import agreement, balance, pair_counts
 
 
 def of_ratings(found: Rated) -> Study:
@@ -45,8 +45,7 @@ def of_people(found: Correlated) -> Study:
     study, votes = of_correlations(found), found.votes
     if votes is None or not len(votes):
         return study
-    answered = [name for name in QUESTIONS if any(vote.answer(name) is not None for vote in votes)]
-    return replace(study, agreements=[agreement(votes, name) for name in answered], balance=balance(votes))
+    return replace(study, agreements=[agreement(votes, name) for name in votes.questions], balance=balance(votes))
 
 
 def of_agreement(found: AgreementOfVotes) -> Study:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.services import wording
-from gen_eval.arena import TrackerRatings
 from gen_eval.arena.names import called
 from gen_eval.records import Reason
 
@@ -77,12 +76,6 @@ def why(reason: Reason | None) -> str:
     return "" if reason is None else f"{reason}: {wording.REASON_WORDS[reason]}"
 
 
-def best_first(tracker: TrackerRatings) -> list[str]:
-    """Systems by rating, those without one last, by name."""
-    values = tracker.ratings
-    return sorted(values, key=lambda name: (values[name] is None, -(values[name] or 0.0), name))
-
-
 def plain(value: Any) -> str:
     """Any option in a line.
 
@@ -104,7 +97,6 @@ def plain(value: Any) -> str:
 
 __all__ = [
     "NO_VALUE",
-    "best_first",
     "both",
     "called",
     "chance",
