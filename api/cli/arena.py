@@ -121,7 +121,7 @@ def rate(
     """
     from api.services import arena
 
-    arena.check_destinations(out, plots, (votes, *(scores or ())))
+    arena.check_destinations(out, plots, (votes, *(scores or ())), endings=arena.REPORTS)
     rules = arena.RatingRules(
         protocol=protocol,
         scores_protocol=scores_protocol,
@@ -198,7 +198,7 @@ def correlate(
     """
     from api.services import arena
 
-    arena.check_destinations(out, plots, (votes, ratings, *scores))
+    arena.check_destinations(out, plots, (votes, ratings, *scores), endings=arena.REPORTS)
     rules = arena.RatingRules(
         protocol=protocol,
         scores_protocol=scores_protocol,

@@ -48,7 +48,7 @@ def report(
     people.
     """
     from api.cli.tables import print_published
-    from api.services.arena.destinations import check_destinations
+    from api.services.destinations import check_destinations
     from api.services.reporting import SUFFIXES, write_report
     from api.services.results import RunResults
 

@@ -128,7 +128,6 @@ def _pair(
     order = np.lexsort((y, x))
     reason, message = _why_none(r.reason, rating, score)
     whole = Subset(r.n, r.value, rho.value, tau.value, reason)
-    bootstrap = _bootstrap(x[order], y[order], whole, resamples, seed, level)
     systems = _Systems(names, x, y)
     without = _leave_one_out(systems)
     return PairCorrelation(
@@ -144,15 +143,10 @@ def _pair(
         kendall_tau_b=tau.value,
         kendall_p=tau.p_value,
         permutation=permutation_test(x[order], y[order], seed=seed),
-        bootstrap=bootstrap.ends,
-        bootstrap_widened=bootstrap.widened,
-        bootstrap_undefined=bootstrap.undefined,
-        resamples=resamples,
-        seed=seed,
-        level=level,
         leave_one_out=without,
         most_influential=_most_influential(r.value, without["pearson"]),
         left_out=tuple(left_out),
+        **_of_bootstrap(x[order], y[order], whole, resamples, seed, level),
         **_of_systems(systems, real),
         **_of_columns(rating, score),
     )
@@ -187,18 +181,13 @@ def _of_columns(rating: SystemColumn, score: SystemColumn) -> Mapping[str, Any]:
     }
 
 
-class _Bootstrap(NamedTuple):
-    ends: dict[Coefficient, Ends | None]
-    widened: tuple[Coefficient, ...]
-    undefined: int
-
-
-def _bootstrap(x: Floats, y: Floats, whole: Subset, resamples: int, seed: int, level: float) -> _Bootstrap:
+def _of_bootstrap(x: Floats, y: Floats, whole: Subset, resamples: int, seed: int, level: float) -> Mapping[str, Any]:
+    """The intervals over resamples of the systems, and how they were drawn."""
     ends: dict[Coefficient, Ends | None] = dict.fromkeys(COEFFICIENTS)
-    if whole.reason is not None or len(x) < LEAST_DRAWN:
-        return _Bootstrap(ends, (), 0)
-    drawn = counted_coefficients(x, y, drawn_counts(len(x), resamples, seed))
     widened: list[Coefficient] = []
+    enough = whole.reason is None and len(x) >= LEAST_DRAWN
+    counts = drawn_counts(len(x), resamples, seed) if enough else np.zeros((0, len(x)))
+    drawn = counted_coefficients(x, y, counts)
     for name in COEFFICIENTS:
         value = whole.value(name)
         if value is None or not drawn.defined.any():
@@ -207,7 +196,14 @@ def _bootstrap(x: Floats, y: Floats, whole: Subset, resamples: int, seed: int, l
         ends[name] = found.ends
         if found.widened:
             widened.append(name)
-    return _Bootstrap(ends, tuple(widened), int(np.count_nonzero(~drawn.defined)))
+    return {
+        "bootstrap": ends,
+        "bootstrap_widened": tuple(widened),
+        "bootstrap_undefined": int(np.count_nonzero(~drawn.defined)),
+        "resamples": resamples,
+        "seed": seed,
+        "level": level,
+    }
 
 
 def _leave_one_out(systems: _Systems) -> dict[Coefficient, dict[str, float | None]]:

@@ -251,6 +251,7 @@ def test_lines_that_are_no_votes_are_listed_and_the_others_count(cli, tmp_path):
         (["--votes", "votes.jsonl", "--method", "elo", "--interval", "sandwich"], "--interval"),
         (["--votes", "votes.jsonl", "--tie-threshold", "0.1"], "--tie-threshold"),
         (["--votes", "votes.jsonl", "--ties", "davidson", "--side"], "side"),
+        (["--votes", "votes.jsonl", "--interval", "bootstrap", "--resamples", "0"], "resamples is 0"),
     ],
 )
 def test_bad_arguments_end_with_what_to_do(cli, tmp_path, arguments, said):
@@ -282,6 +283,34 @@ def test_the_published_correlation_and_the_whole_table_around_it(cli, goldens, t
     printed = cli("arena", "correlate", "--ratings", table8, "--scores", table8).out
     assert "0.918" in printed
     assert "DynamicCrafter" in printed
+
+
+@pytest.mark.parametrize(
+    ("given", "option", "about"),
+    [
+        ("--ratings", ("--method", "elo"), "--votes"),
+        ("--ratings", ("--order", "given"), "--votes"),
+        ("--ratings", ("--ridge", "0.5"), "--votes"),
+        ("--ratings", ("--clusters", "samples"), "--votes"),
+        ("--ratings", ("--tie-threshold", "0.1"), "--votes"),
+        ("--votes", ("--column", "elo"), "--ratings"),
+    ],
+)
+def test_options_of_what_is_not_given_are_refused(cli, table8, tmp_path, given, option, about):
+    votes = lines(tmp_path / "votes.jsonl", as_votes([("x", "y", 1.0), ("y", "x", 1.0)]))
+    path = {"--ratings": table8, "--votes": votes}[given]
+    found = cli("arena", "correlate", given, path, "--scores", table8, *option)
+    assert found.code == 2
+    assert f"{option[0]} is about {about}" in found.err
+    assert "leave it out" in found.err
+
+
+def test_pairs_without_a_value_are_not_drawn(cli, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("model,elo_quality,elo_overall,score_quality,score_overall\nx,1,,2,3\ny,2,,3,4\n")
+    found = cli("arena", "correlate", "--ratings", table, "--scores", table, "--plots", tmp_path / "plots")
+    assert found.code == 0
+    assert [path.name for path in (tmp_path / "plots").iterdir()] == ["scatter-quality.svg"]
 
 
 def test_ratings_that_were_printed_are_read_again(cli, study, tmp_path):
@@ -324,6 +353,7 @@ def test_runs_and_votes_give_figures_by_system_and_by_vote(cli, study):
     assert comparison["best"] == "blur_ssim"
     assert comparison["n"] == 4
     assert set(found.json["unpaired"]["scores"]) == {"blur_ssim", "edge_f1"}
+    assert found.json["sources"] == {"scores": [run.name for run in runs], "votes": [votes.name]}
     one = cli(
         "arena", "correlate", "--votes", votes, *given, "--metrics", "blur_ssim", "--resamples", 50, "--json"
     ).json

@@ -127,6 +127,13 @@ def test_an_interval_that_left_out_its_estimate_is_widened_and_says_so():
     assert "3 ends were moved" in found.remark
 
 
+def test_rounding_widens_nothing():
+    rating = bradley_terry([("x", "y", 0.75)] * 7, resamples=50).main
+    assert rating.interval.words.endswith("likely too narrow")
+    for name, value in rating.ratings.items():
+        assert rating.lower[name] <= value <= rating.upper[name]
+
+
 def test_covariance_by_hand():
     covariance = np.array([[4.0, -1], [-1, 9]])
     found = from_covariance(["p", "q"], np.array([990.0, 1010]), covariance, level=0.9)

@@ -1,9 +1,10 @@
 """The human study as commands: rating votes, correlating ratings with scores, agreement, what to ask next, the page."""
 
 from api.services.arena.correlating import Correlated, CorrelateRequest, correlate_scores
-from api.services.arena.destinations import AGREEMENT_REPORTS, check_destinations
 from api.services.arena.inspecting import AgreementOfVotes, Planned, agreement_of_votes, next_votes, votes_needed
 from api.services.arena.outputs import (
+    AGREEMENT_REPORTS,
+    REPORTS,
     Outputs,
     agreement_outputs,
     correlation_outputs,
@@ -13,11 +14,13 @@ from api.services.arena.outputs import (
 )
 from api.services.arena.people import people_of
 from api.services.arena.rating import REAL, Rated, RateRequest, RatingRules, rate
+from api.services.destinations import check_destinations
 from gen_eval.arena import ArenaRatings, Correlations, PairCorrelation, TrackerRatings
 
 __all__ = [
     "AGREEMENT_REPORTS",
     "REAL",
+    "REPORTS",
     "AgreementOfVotes",
     "ArenaRatings",
     "CorrelateRequest",

@@ -68,7 +68,7 @@ def ratings_csv(arenas: Mapping[str, ArenaRatings]) -> bytes:
 def ratings_latex(arenas: Mapping[str, ArenaRatings]) -> bytes:
     """A table a tracker; see :func:`ratings_csv`."""
     return _latex(
-        _rating_latex(name or "people", arena.method, tracker)
+        _rating_latex(name, arena.method, tracker)
         for name, arena in arenas.items()
         for tracker in arena.trackers.values()
     )
@@ -168,9 +168,9 @@ def _rating_latex(arena: str, method: str, tracker: TrackerRatings) -> Iterator[
     rule = tracker.interval
     made = "" if rule is None else f" Intervals: {escaped(rule.words or rule.method)}"
     refused = "" if tracker.reason is None else f" No ratings: {escaped(str(tracker.reason))}."
-    caption = (
-        f"Ratings ({escaped(arena)}, {escaped(tracker.tracker)}, {escaped(called(method))}), $n = {tracker.n}$ votes."
-    )
+    counted = "comparisons" if arena else "votes"
+    made_by = ", ".join(map(escaped, (arena or "people", tracker.tracker, called(method))))
+    caption = f"Ratings ({made_by}), $n = {tracker.n}$ {counted}."
     lines = []
     for model in tracker.best_first:
         value, rank = tracker.ratings[model], tracker.ranks.get(model)
@@ -184,7 +184,7 @@ def _rating_latex(arena: str, method: str, tracker: TrackerRatings) -> Iterator[
                 str(tracker.votes_of.get(model, "")),
             )
         )
-    return _tabular(caption + refused + made, "lrrrr", ("system", "rating", "interval", "rank", "votes"), lines)
+    return _tabular(caption + refused + made, "lrrrr", ("system", "rating", "interval", "rank", counted), lines)
 
 
 def _pairs_latex(correlations: Correlations) -> Iterator[str]:

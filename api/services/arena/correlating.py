@@ -166,8 +166,9 @@ def correlate_scores(request: CorrelateRequest) -> Correlated:
 
     Raises:
         InputError: neither ratings nor votes, a file that cannot be read or contradicts itself, or a metric that was
-            asked for and is not there.
+            asked for and is not there, or an option that would have no effect.
     """
+    _check(request)
     votes = None if request.votes is None else votes_in(request.votes)
     made = None if votes is None else rated(votes, request.rules)
     columns, rejected = _ratings(request, made)
@@ -202,6 +203,21 @@ def correlate_scores(request: CorrelateRequest) -> Correlated:
         score_columns=scores.columns,
         real=request.real,
     )
+
+
+_OF_VOTES = ("method", "order", "ridge", "clusters")
+
+
+def _check(request: CorrelateRequest) -> None:
+    """Refuse what is about votes, or about a file of ratings, where there is none: it would have no effect."""
+    given = [name for name in _OF_VOTES if getattr(request.rules, name) is not None] if request.votes is None else []
+    if request.votes is None and request.tie_threshold is not None:
+        given.append("tie-threshold")
+    if given:
+        options = ", ".join(f"--{name}" for name in given)
+        raise InputError(f"{options} is about --votes, and there are none; leave it out, or give --votes FILE")
+    if request.column is not None and request.ratings is None:
+        raise InputError("--column is about --ratings, and there are none; leave it out, or give --ratings FILE")
 
 
 def _ratings(request: CorrelateRequest, made: ArenaRatings | None) -> tuple[dict[str, SystemColumn], list[Rejected]]:

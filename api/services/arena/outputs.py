@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+REPORTS = (".html", ".json", ".csv", ".tex")
+"""Endings of a report of ratings or correlations."""
+
+AGREEMENT_REPORTS = (".html", ".json")
+"""Endings of a report of agreement."""
+
+
 @dataclass(frozen=True)
 class Outputs:
     """What can be written; nothing is made before it is asked for.
@@ -144,9 +151,12 @@ def correlation_outputs(found: Correlated) -> Outputs:
 
     drawn: dict[str, Callable[[], Figure]] = {}
     for name, pair in found.correlations.pairs.items():
+        if not pair.points:
+            continue
         rating, score = column_of(found.rating_columns, name), column_of(found.score_columns, name)
         drawn[f"scatter-{name}"] = partial(plots.scatter, pair, rating=rating, score=score)
-        drawn[f"leave-one-out-{name}"] = partial(plots.leave_one_out, pair)
+        if pair.reason is None:
+            drawn[f"leave-one-out-{name}"] = partial(plots.leave_one_out, pair)
     for name, comparison in found.comparisons.items():
         drawn[f"metrics-{name}"] = partial(plots.metrics_side_by_side, comparison)
     return Outputs(
@@ -178,6 +188,8 @@ def agreement_outputs(found: AgreementOfVotes) -> Outputs:
 
 
 __all__ = [
+    "AGREEMENT_REPORTS",
+    "REPORTS",
     "Outputs",
     "agreement_outputs",
     "correlation_outputs",

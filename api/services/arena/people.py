@@ -23,7 +23,7 @@ def people_of(
     Args:
         runs: run folders of the report.
         votes: file of votes; rated by ``rules``.
-        ratings: file of ratings, in place of votes or to correlate with in their place.
+        ratings: file of ratings; with votes, too, it is what scores are correlated with over systems.
         rules: how votes become ratings, and the protocol of the scores.
         real: systems that are real videos.
         store: database URL when the rows are not in the folders.

@@ -9,7 +9,7 @@ from api.services.arena import words
 from api.services.reporting.fragments import Heading, Part, Section, Table, Words
 from api.services.reporting.inline_svg import Drawings
 from gen_eval.arena import Agreement, Balance, PairCount, plots
-from gen_eval.arena.annotators import WARNINGS
+from gen_eval.arena.annotators import WARNINGS, AnnotatorPair, AnnotatorReport
 from gen_eval.arena.names import called
 from gen_eval.arena.shares import Share
 from gen_eval.arena.votes import QUESTIONS, TRACKERS
@@ -67,52 +67,56 @@ def _annotators(agreement: Agreement) -> Iterator[Part]:
             if warned := [one.name for one in agreement.annotators if warning in one.warnings]:
                 names = wording.listed(warned, 20)
                 yield Words(f"To look at ({called(warning)}: {rule}): {names}. Nobody is left out by that.", "warning")
-        heads = (
-            "annotator",
-            "answers",
-            "shared items",
-            "agrees with the rest",
-            "kappa",
-            "ties",
-            "both good",
-            "both bad",
-            "A among untied",
-            "left among untied",
-            "median seconds",
-            "asked again: same",
-            "remarks",
-        )
-        lines = [
-            (
-                one.name,
-                f"{one.votes:,}",
-                f"{one.shared:,}",
-                share(one.agreement),
-                words.coefficient(one.kappa) if one.reason is None else str(one.reason),
-                *(words.percent(part.value) for part in (one.ties, one.both_good, one.both_bad)),
-                share(one.a),
-                share(one.left),
-                words.NO_VALUE if one.median_seconds is None else f"{one.median_seconds:.1f} (n = {one.timed:,})",
-                share(one.consistency.everything),
-                ", ".join(map(called, one.warnings)) or "none",
-            )
-            for one in agreement.annotators
-        ]
-        yield Table.of(f"Annotators, {agreement.question}", heads, lines, most=_MOST)
+        lines = [_annotator_line(one) for one in agreement.annotators]
+        yield Table.of(f"Annotators, {agreement.question}", _ANNOTATOR_HEADS, lines, most=_MOST)
     if agreement.pairs:
-        kappas = [
-            (
-                f"{one.a}, {one.b}",
-                f"{one.shared:,}",
-                words.percent(one.agreement),
-                words.coefficient(one.kappa) if one.reason is None else str(one.reason),
-            )
-            for one in agreement.pairs
-        ]
-        caption = f"Cohen's kappa of every two annotators, {agreement.question}"
-        yield Table.of(
-            caption, ("annotators", "shared items", "agreement", "kappa"), kappas, folded=caption, most=_MOST
-        )
+        yield _kappas(agreement)
+
+
+_ANNOTATOR_HEADS = (
+    "annotator",
+    "answers",
+    "shared items",
+    "agrees with the rest",
+    "kappa",
+    "ties",
+    "both good",
+    "both bad",
+    "A among untied",
+    "left among untied",
+    "median seconds",
+    "asked again: same",
+    "remarks",
+)
+
+
+def _annotator_line(one: AnnotatorReport) -> tuple[str, ...]:
+    return (
+        one.name,
+        f"{one.votes:,}",
+        f"{one.shared:,}",
+        share(one.agreement),
+        _kappa(one),
+        *(words.percent(part.value) for part in (one.ties, one.both_good, one.both_bad)),
+        share(one.a),
+        share(one.left),
+        words.NO_VALUE if one.median_seconds is None else f"{one.median_seconds:.1f} (n = {one.timed:,})",
+        share(one.consistency.everything),
+        ", ".join(map(called, one.warnings)) or "none",
+    )
+
+
+def _kappas(agreement: Agreement) -> Table:
+    lines = [
+        (f"{one.a}, {one.b}", f"{one.shared:,}", words.percent(one.agreement), _kappa(one)) for one in agreement.pairs
+    ]
+    caption = f"Cohen's kappa of every two annotators, {agreement.question}"
+    heads = ("annotators", "shared items", "agreement", "kappa")
+    return Table.of(caption, heads, lines, folded=caption, most=_MOST)
+
+
+def _kappa(one: AnnotatorReport | AnnotatorPair) -> str:
+    return words.coefficient(one.kappa) if one.reason is None else str(one.reason)
 
 
 def balance_section(balance: Balance | None, pair_counts: Sequence[PairCount], drawings: Drawings) -> Section:
