@@ -397,6 +397,10 @@ def test_csv_says_why_there_is_no_number():
 def test_latex_prints_names_as_they_are(study):
     text = arena_tables.ratings_latex({"": study["ratings"]}).decode()
     assert text.count(r"\begin{table}") == 3
+    n = study["ratings"]["quality"].n
+    assert f"Ratings (people, quality, Bradley{{-}}Terry), $n = {n}$ votes." in text
+    metric = arena_tables.ratings_latex({"a_b": study["ratings"]}).decode()
+    assert rf"Ratings (a\_b, quality, Bradley{{-}}Terry), $n = {n}$ comparisons." in metric
     assert r"\input" not in text
     assert r"\$x\_\$ \& \textbackslash{}input\{/etc/passwd\} 100\%" in text
     correlations = arena_tables.correlations_latex(study["correlations"]).decode()

@@ -112,9 +112,11 @@ class Rated:
 
     def to_json(self) -> dict[str, Any]:
         """The document of ``gen-eval arena rate --json``."""
-        first = self.ratings if self.ratings is not None else next(iter(self.automatic.values()))
-        own = first.to_json() if self.ratings is not None else {**first.to_json(), "n_votes": 0, "trackers": {}}
-        return {**own, "automatic": {name: one.to_json() for name, one in self.automatic.items()}}
+        people = self.ratings
+        if people is None:  # the parameters are those of each metric
+            first = next(iter(self.automatic.values()))
+            people = ArenaRatings(first.method, first.order, 0, {})
+        return {**people.to_json(), "automatic": {name: one.to_json() for name, one in self.automatic.items()}}
 
 
 def rate(request: RateRequest) -> Rated:
