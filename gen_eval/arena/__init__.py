@@ -20,6 +20,7 @@ from gen_eval.arena.planning import NextPairs, Suggestion, next_pairs
 from gen_eval.arena.power import PairPower, Power, power
 from gen_eval.arena.preferences import Preferences, votes_from_scores
 from gen_eval.arena.ratings import ArenaRatings, Difference, IntervalRule, Parameter, Rank, Spread, TrackerRatings
+from gen_eval.arena.simulated import simulated_votes
 from gen_eval.arena.systems import SystemColumn, VideoScores
 from gen_eval.arena.tables import SystemTable, read_ratings, read_scores
 from gen_eval.arena.three_way import ThreeWay
@@ -90,6 +91,7 @@ __all__ = [
     "read_scores",
     "read_video_scores",
     "read_votes",
+    "simulated_votes",
     "vote_accuracy",
     "votes_from",
     "votes_from_scores",

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from gen_eval.records import InputError
@@ -77,6 +78,10 @@ _METADATA: dict[str, dict[str, Any]] = {
 SUFFIXES = tuple(_METADATA)
 
 
+_ONE_AT_A_TIME = RLock()
+"""A style is a setting of the whole process: two threads that draw at once would draw in each other's."""
+
+
 @contextmanager
 def drawing(salt: str = "gen-eval") -> Iterator[None]:
     """Our style instead of the user's; a missing glyph is no warning, for names are what they are.
@@ -86,7 +91,7 @@ def drawing(salt: str = "gen-eval") -> Iterator[None]:
     """
     from matplotlib import style
 
-    with style.context(["default", {**_STYLE, "svg.hashsalt": salt}]), warnings.catch_warnings():
+    with _ONE_AT_A_TIME, style.context(["default", {**_STYLE, "svg.hashsalt": salt}]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from", category=UserWarning)
         warnings.filterwarnings("ignore", message=r"Matplotlib currently does not support", category=UserWarning)
         yield

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from xml.etree import ElementTree
 
@@ -165,6 +166,23 @@ def test_nothing_of_global_state_is_left_or_used():
     plain = encoded(plots.leave_one_out(pair_of(names_of(4))), ".svg")
     with mpl.rc_context({"font.size": 30, "text.usetex": True, "svg.fonttype": "path", "axes.grid": True}):
         assert encoded(plots.leave_one_out(pair_of(names_of(4))), ".svg") == plain
+    assert dict(mpl.rcParams) == before
+
+
+def test_threads_do_not_draw_in_the_style_of_each_other():
+    tracker = tracker_of(names_of(4))
+
+    def drawn(_place):
+        return encoded(plots.rating_intervals(tracker), ".svg")
+
+    before, interval = dict(mpl.rcParams), sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = set(pool.map(drawn, range(12)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert found == {drawn(0)}
     assert dict(mpl.rcParams) == before
 
 

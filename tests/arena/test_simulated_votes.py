@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from gen_eval.arena import bradley_terry
-from gen_eval.arena.simulated import simulated_votes
+from gen_eval.arena import bradley_terry, simulated_votes
 
 STRENGTHS = {"quality": {"x": 1.0, "y": 0.0, "z": -1.0}}
 
