@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from gen_eval.records.errors import ItemError
 from gen_eval.records.reasons import Reason
+from gen_eval.stats.coefficient import Coefficient
 from gen_eval.stats.intervals import Interval, percentile_interval
 from gen_eval.stats.resampling import check_resampling, resampled_sums
 from gen_eval.stats.summaries import Floats, exact_mean, finite_number
@@ -24,7 +24,7 @@ _CONSTANT = 1e-12
 
 
 @dataclass(frozen=True)
-class AgreementCoefficient:
+class AgreementCoefficient(Coefficient):
     """One coefficient of agreement.
 
     Attributes:
@@ -40,25 +40,10 @@ class AgreementCoefficient:
         interval: percentile bootstrap over items or clusters of items; ``None`` when not asked for, or with one only.
     """
 
-    name: str
-    value: float | None
-    reason: Reason | None
-    n: int
     labels: int
     left_out: int
     observed: float | None = None
     interval: Interval | None = None
-
-    def __float__(self) -> float:
-        """The value.
-
-        Raises:
-            ItemError: there is none; the error carries the reason.
-        """
-        if self.value is None:
-            assert self.reason is not None
-            raise ItemError(self.reason, f"{self.name} has no value: {self.reason} (n = {self.n})", {"n": self.n})
-        return self.value
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""

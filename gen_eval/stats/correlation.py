@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gen_eval.records.errors import ItemError
 from gen_eval.records.reasons import Reason
+from gen_eval.stats.coefficient import Coefficient
 from gen_eval.stats.summaries import Floats, finite_number
 
 LEAST_PAIRS = 3
@@ -19,7 +19,7 @@ EXACT_KENDALL = 33
 
 
 @dataclass(frozen=True)
-class Correlation:
+class Correlation(Coefficient):
     """One coefficient of correlation.
 
     Attributes:
@@ -35,27 +35,12 @@ class Correlation:
         level: nominal coverage of that interval; ``None`` without one.
     """
 
-    name: str
-    value: float | None
-    reason: Reason | None
-    n: int
     left_out: int
     p_value: float | None = None
     p_rule: str | None = None
     lower: float | None = None
     upper: float | None = None
     level: float | None = None
-
-    def __float__(self) -> float:
-        """The value.
-
-        Raises:
-            ItemError: there is none; the error carries the reason.
-        """
-        if self.value is None:
-            assert self.reason is not None
-            raise ItemError(self.reason, f"{self.name} has no value: {self.reason} (n = {self.n})", {"n": self.n})
-        return self.value
 
     def __str__(self) -> str:
         if self.value is None:
