@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar
 
 import typer
 
@@ -11,6 +13,8 @@ from api.cli import options
 from api.cli.door import console, door, note, print_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from api.services.arena import Outputs
 
 app = typer.Typer(
@@ -119,6 +123,7 @@ def rate(
 
     Each question has ratings of its own, and so has overall. Lines that are no votes are listed; exit code 1 then.
     """
+    from api.cli.tables_of_arena import print_ratings
     from api.services import arena
 
     arena.check_destinations(out, plots, (votes, *(scores or ())), endings=arena.REPORTS)
@@ -149,14 +154,8 @@ def rate(
         lower_is_better=tuple(lower_is_better or ()),
     )
     found = arena.rate(request)
-    _finish(arena.rating_outputs(found), out, plots, plot_format)
-    if json:
-        print_json(found.to_json())
-    else:
-        from api.cli.tables_of_arena import print_ratings
-
-        print_ratings(console(), found)
-    return found.exit_code
+    _write(partial(arena.rating_outputs, found), out, plots, plot_format)
+    return _end(found, json, print_ratings)
 
 
 @app.command()
@@ -196,6 +195,7 @@ def correlate(
     Over systems: ratings against scores of the same name, and all metrics side by side. With --votes also over votes:
     whether a metric prefers the video that people prefer.
     """
+    from api.cli.tables_of_arena import print_correlations
     from api.services import arena
 
     arena.check_destinations(out, plots, (votes, ratings, *scores), endings=arena.REPORTS)
@@ -224,14 +224,8 @@ def correlate(
         lower_is_better=tuple(lower_is_better or ()),
     )
     found = arena.correlate_scores(request)
-    _finish(arena.correlation_outputs(found), out, plots, plot_format)
-    if json:
-        print_json(found.to_json())
-    else:
-        from api.cli.tables_of_arena import print_correlations
-
-        print_correlations(console(), found)
-    return found.exit_code
+    _write(partial(arena.correlation_outputs, found), out, plots, plot_format)
+    return _end(found, json, print_correlations)
 
 
 @app.command()
@@ -249,18 +243,13 @@ def agree(
 
     Agreement between people and with themselves, what each annotator does, votes by system and pair.
     """
+    from api.cli.tables_of_arena import print_agreement
     from api.services import arena
 
     arena.check_destinations(out, plots, (votes,), endings=arena.AGREEMENT_REPORTS)
     found = arena.agreement_of_votes(votes, resamples=resamples, seed=seed)
-    _finish(arena.agreement_outputs(found), out, plots, plot_format)
-    if json:
-        print_json(found.to_json())
-    else:
-        from api.cli.tables_of_arena import print_agreement
-
-        print_agreement(console(), found)
-    return found.exit_code
+    _write(partial(arena.agreement_outputs, found), out, plots, plot_format)
+    return _end(found, json, print_agreement)
 
 
 @app.command("next")
@@ -280,16 +269,11 @@ def next_votes(
     json: options.Json = False,
 ) -> int:
     """Which pairs to ask next, and on which samples."""
+    from api.cli.tables_of_arena import print_suggestions
     from api.services import arena
 
     found = arena.next_votes(votes, tracker, count=count, goal=goal, each=each, clusters=clusters)
-    if json:
-        print_json(found.to_json())
-    else:
-        from api.cli.tables_of_arena import print_suggestions
-
-        print_suggestions(console(), found)
-    return found.exit_code
+    return _end(found, json, print_suggestions)
 
 
 @app.command()
@@ -305,28 +289,45 @@ def power(
     json: options.Json = False,
 ) -> int:
     """How many more votes separate two systems."""
+    from api.cli.tables_of_arena import print_power
     from api.services import arena
 
     found = arena.votes_needed(votes, tracker, a, b, power=power, level=level, clusters=clusters)
-    if json:
-        print_json(found.to_json())
-    else:
-        from api.cli.tables_of_arena import print_power
-
-        print_power(console(), found)
-    return found.exit_code
+    return _end(found, json, print_power)
 
 
-def _finish(outputs: Outputs, out: Path | None, plots: Path | None, plot_format: str) -> None:
-    """Write the report and the plots that were asked for."""
+def _write(made: Callable[[], Outputs], out: Path | None, plots: Path | None, plot_format: str) -> None:
+    """Write the report and the plots that were asked for; nothing is made for them when none is."""
     from api.services import arena
 
+    if out is None and plots is None:
+        return
+    outputs = made()
     if out is not None:
         arena.write_output(outputs, out)
         note(f"report: {out}")
     if plots is not None:
         written = arena.write_plots(outputs, plots, plot_format)
         note(f"plots: {', '.join(map(str, written)) or 'none, there is nothing to draw'}")
+
+
+class _Found(Protocol):
+    @property
+    def exit_code(self) -> int: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+_Any = TypeVar("_Any", bound=_Found)
+
+
+def _end(found: _Any, json: bool, show: Callable[[Console, _Any], None]) -> int:
+    """Print what was found, as JSON or as tables, and give its exit code."""
+    if json:
+        print_json(found.to_json())
+    else:
+        show(console(), found)
+    return found.exit_code
 
 
 __all__ = ["app"]

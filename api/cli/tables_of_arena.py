@@ -46,13 +46,15 @@ def _print_tracker(to: Console, arena: ArenaRatings, name: str, metric: str) -> 
     tracker = arena.trackers[name]
     votes = "comparisons" if metric else "votes"
     order = "" if arena.order is None else f", order {arena.order}"
-    title = f"{f'by {metric}' if metric else name}: {called(arena.method)}{order}, {tracker.n:,} {votes}"
+    under = f", protocol {arena.options['protocol']}" if "protocol" in arena.options else ""
+    title = f"{f'by {metric}' if metric else name}: {called(arena.method)}{order}{under}, "
+    title += f"{tracker.n:,} of {arena.n_votes:,} {votes}"
     if tracker.reason is not None:
         to.print(f"{title}: no ratings ({tracker.reason}). {tracker.message}", markup=False, soft_wrap=True)
         return
     table = Table(title=Text(title), title_justify="left")
     table.add_column("system")
-    for column in ("rating", "interval", "rank", "ranks possible", votes):
+    for column in ("points", "interval", "rank", "ranks possible", votes):
         table.add_column(column, justify="right")
     for model in tracker.best_first:
         value, rank = tracker.ratings[model], tracker.ranks.get(model)
@@ -105,6 +107,7 @@ def print_correlations(to: Console, found: Correlated) -> None:
     for one in (*found.joint.values(), *found.comparisons.values(), *found.comparisons_joint.values()):
         to.print(Text(str(one)), soft_wrap=True)
     _print_by_vote(to, found)
+    _about(to, f"scores under the protocol {found.scores_protocol}, where they have one")
     for line in found.notes:
         note(f"note: {line}")
     _note_rejected(found)
@@ -126,7 +129,7 @@ def _print_pairs(to: Console, found: Correlations) -> None:
     table.add_column("each system left out")
     for name, pair in found.pairs.items():
         if pair.reason is not None:
-            table.add_row(Text(name), str(pair.n), Text(f"- ({pair.reason})"), *[""] * 6)
+            table.add_row(Text(name), _of(pair.n, pair.named), Text(f"- ({pair.reason})"), *[""] * 6)
         else:
             table.add_row(*map(Text, _pair_cells(name, pair)))
     to.print(table)
@@ -140,7 +143,16 @@ def _pair_cells(name: str, pair: PairCorrelation) -> list[str]:
     least = f"{min(others):.3f} to {max(others):.3f}, most by {pair.most_influential}" if others else ""
     numbers = [_number(one, 3) for one in (pair.spearman, pair.kendall_tau_b)]
     p_value = "-" if pair.permutation.pearson is None else f"{pair.permutation.pearson:.2g}"
-    return [name, str(pair.n), _number(pair.pearson, 3), _ends(lower, upper, 3), *numbers, p_value, real, least]
+    return [
+        name,
+        _of(pair.n, pair.named),
+        _number(pair.pearson, 3),
+        _ends(lower, upper, 3),
+        *numbers,
+        p_value,
+        real,
+        least,
+    ]
 
 
 def _print_by_vote(to: Console, found: Correlated) -> None:
@@ -155,7 +167,8 @@ def _print_by_vote(to: Console, found: Correlated) -> None:
         for metric, accuracy in one.accuracies.items():
             ends = _ends(accuracy.lower, accuracy.upper, 3)
             three = accuracy.three_way.accuracy if accuracy.three_way is not None else None
-            cells = [tracker, metric, _number(accuracy.accuracy, 3), ends, str(accuracy.n), str(accuracy.ties)]
+            cells = [tracker, metric, _number(accuracy.accuracy, 3), ends, _of(accuracy.n, accuracy.N)]
+            cells.append(str(accuracy.ties))
             table.add_row(*map(Text, [*cells, _number(three, 3)]))
         table.add_section()
     to.print(table)
@@ -219,6 +232,10 @@ def _about(to: Console, text: str) -> None:
 
 def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _of(n: int, whole: int) -> str:
+    return f"{n:,} of {whole:,}"
 
 
 def _ends(lower: float | None, upper: float | None, digits: int) -> str:

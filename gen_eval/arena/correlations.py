@@ -125,6 +125,11 @@ class PairCorrelation:
     message: str = ""
 
     @property
+    def named(self) -> int:
+        """Systems that the ratings or the scores name."""
+        return self.n + len(self.left_out) + len(self.only_in_ratings) + len(self.only_in_scores)
+
+    @property
     def leave_one_out_pearson(self) -> Mapping[str, float | None]:
         """Pearson's r without each system."""
         return self.leave_one_out["pearson"]
@@ -164,6 +169,7 @@ class PairCorrelation:
         percent = level_name(self.level)
         return {
             "n": self.n,
+            "N": self.named,
             "reason": None if self.reason is None else str(self.reason),
             "message": self.message,
             "rating": self.rating,

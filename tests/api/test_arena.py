@@ -126,6 +126,18 @@ def test_the_reference_protocol_is_one_pass_in_the_order_given_and_the_corrected
     assert both[0]["trackers"] == both[1]["trackers"]
 
 
+def test_tables_name_protocol_unit_and_coverage(cli, tmp_path):
+    votes = as_votes([("x", "y", 1.0), ("y", "x", 1.0), ("x", "y", 0.5)])
+    votes.append({**votes[0], "id": "other", "quality": "", "plausibility": "a"})
+    found = cli("arena", "rate", "--votes", lines(tmp_path / "votes.jsonl", votes), "--resamples", 50)
+    assert "quality: Bradley-Terry, protocol corrected, 3 of 4 votes" in found.out
+    assert "points" in found.out
+    scores = tmp_path / "scores.csv"
+    scores.write_text("system,score_quality,elo_quality\na,1,1000\nb,2,1010\nc,3,1030\nd,,1040\n")
+    pair = cli("arena", "correlate", "--ratings", scores, "--scores", scores)
+    assert "3 of 4" in pair.out
+
+
 def test_bradley_terry_as_recorded(cli, bradley_terry_golden, tmp_path):
     for case in bradley_terry_golden["cases"]:
         if "quality" not in case["name"]:
@@ -263,6 +275,15 @@ def test_bad_arguments_end_with_what_to_do(cli, tmp_path, arguments, said):
     assert "Traceback" not in found.err
 
 
+def test_nothing_is_made_for_reports_that_nobody_asked_for(cli, tmp_path, monkeypatch):
+    def made(found):
+        pytest.fail("outputs were made")
+
+    monkeypatch.setattr("api.services.arena.rating_outputs", made)
+    votes = lines(tmp_path / "votes.jsonl", as_votes([("x", "y", 1.0), ("y", "x", 1.0)]))
+    assert cli("arena", "rate", "--votes", votes, "--resamples", 50).code == 0
+
+
 # --- correlation -----------------------------------------------------------------------------------------------------
 
 
@@ -280,7 +301,11 @@ def test_the_published_correlation_and_the_whole_table_around_it(cli, goldens, t
             assert own["without_source_videos"][field] == pytest.approx(value, abs=1e-9)
         assert own["bootstrap_95"] == pytest.approx(recorded["bootstrap_95"], abs=0.06)
     assert found.json["unpaired"] == {"ratings": [], "scores": []}
+    assert [found.json["pairs"][name]["N"] for name in golden] == [9, 9, 9]
+    assert found.json["scores_protocol"] == "corrected"
     printed = cli("arena", "correlate", "--ratings", table8, "--scores", table8).out
+    assert "9 of 9" in printed
+    assert "protocol corrected" in printed
     assert "0.918" in printed
     assert "DynamicCrafter" in printed
 

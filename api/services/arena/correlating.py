@@ -105,6 +105,7 @@ class Correlated:
         rating_columns: the ratings, by name.
         score_columns: the scores by system, by name.
         real: systems that are real videos.
+        scores_protocol: under which numbers of runs, reports and tables were taken.
     """
 
     correlations: Correlations
@@ -119,6 +120,7 @@ class Correlated:
     rating_columns: Mapping[str, SystemColumn]
     score_columns: Mapping[str, SystemColumn]
     real: tuple[str, ...]
+    scores_protocol: str
     comparisons_joint: Mapping[str, MetricComparison] = field(default_factory=dict)
 
     @property
@@ -131,6 +133,7 @@ class Correlated:
         """The document of ``gen-eval arena correlate --json``."""
         return {
             **self.correlations.to_json(),
+            "scores_protocol": self.scores_protocol,
             "scores": {name: _score_json(one) for name, one in self.score_columns.items()},
             "comparisons": {name: one.to_json() for name, one in self.comparisons.items()},
             "comparisons_joint": {name: one.to_json() for name, one in self.comparisons_joint.items()},
@@ -202,6 +205,7 @@ def correlate_scores(request: CorrelateRequest) -> Correlated:
         rating_columns=columns,
         score_columns=scores.columns,
         real=request.real,
+        scores_protocol=request.rules.of_scores,
     )
 
 
