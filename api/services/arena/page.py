@@ -33,7 +33,6 @@ from gen_eval.arena import (
     Balance,
     Correlations,
     MetricComparison,
-    PairCount,
     RejectedVote,
 )
 from gen_eval.arena.joint_results import JointCorrelation
@@ -58,7 +57,6 @@ class Study:
         accuracies: metrics against single votes, one for each question.
         agreements: between people, one for each question.
         balance: how votes are spread.
-        pair_counts: answers by pair, where ``balance`` is not given.
         rejected: records that are no votes, where ``ratings`` do not hold them.
         rejected_lines: lines of ratings and scores that could not be used.
         notes: what could not be compared, and why.
@@ -75,7 +73,6 @@ class Study:
     accuracies: Sequence[ByVote] = ()
     agreements: Sequence[Agreement] = ()
     balance: Balance | None = None
-    pair_counts: Sequence[PairCount] = ()
     rejected: Sequence[RejectedVote] = ()
     rejected_lines: Sequence[Rejected] = ()
     notes: Sequence[str] = ()
@@ -113,8 +110,8 @@ def _sections(study: Study, drawings: Drawings) -> Iterator[Section]:
         yield accuracy_section(study.accuracies)
     if study.agreements:
         yield agreement_section(study.agreements)
-    if study.balance is not None or study.pair_counts:
-        yield balance_section(study.balance, study.pair_counts, drawings)
+    if study.balance is not None:
+        yield balance_section(study.balance, drawings)
     yield from _facts(study)
 
 

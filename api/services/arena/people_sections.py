@@ -119,12 +119,10 @@ def _kappa(one: AnnotatorReport | AnnotatorPair) -> str:
     return words.coefficient(one.kappa) if one.reason is None else str(one.reason)
 
 
-def balance_section(balance: Balance | None, pair_counts: Sequence[PairCount], drawings: Drawings) -> Section:
+def balance_section(balance: Balance, drawings: Drawings) -> Section:
     """How votes are spread; who beat whom, and how good both were."""
-    parts: list[Part] = []
-    if balance is not None:
-        parts += _balance(balance)
-    counts = tuple(pair_counts) or (() if balance is None else balance.pairs)
+    parts: list[Part] = [*_balance(balance)]
+    counts = balance.pairs
     for tracker in TRACKERS:
         if any(one.counted[tracker] for one in counts):
             alt = f"Share of the points of every system against every other, {tracker}. The table holds the numbers."

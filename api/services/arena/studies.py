@@ -8,7 +8,7 @@ from api.services.arena.correlating import Correlated
 from api.services.arena.inspecting import AgreementOfVotes
 from api.services.arena.page import Study
 from api.services.arena.rating import Rated
-from gen_eval.arena import agreement, balance, pair_counts
+from gen_eval.arena import agreement, balance
 
 
 def of_ratings(found: Rated) -> Study:
@@ -17,7 +17,6 @@ def of_ratings(found: Rated) -> Study:
         ratings=found.ratings,
         automatic=found.automatic,
         balance=None if found.votes is None else balance(found.votes),
-        pair_counts=() if found.votes is None else pair_counts(found.votes),
         sources=found.sources,
         real=found.real,
     )
